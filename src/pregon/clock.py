@@ -1,0 +1,54 @@
+"""The time, read in one place.
+
+Two clocks. `monotonic_ms` measures durations and never jumps. `WallClock` dates messages: it follows
+the machine's clock forward but never goes back, so a topic's acceptance times are in the order of its
+numbers even when someone sets the machine's clock back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import UTC, datetime
+
+
+def monotonic_ms() -> float:
+    """Milliseconds of a clock that never jumps; only differences mean something."""
+    return time.monotonic() * 1_000
+
+
+def wall_us() -> int:
+    """Microseconds since 1970 by the machine's clock, wherever it has been set to."""
+    return time.time_ns() // 1_000
+
+
+class WallClock:
+    """Microseconds since 1970 that never go back, not even across a restart (see `advance_to`)."""
+
+    def __init__(self, at_least_us: int = 0) -> None:
+        self._last_us = at_least_us
+        self._lock = threading.Lock()
+
+    def now_us(self) -> int:
+        """Now, or the last answer if the machine's clock is behind it."""
+        with self._lock:
+            self._last_us = max(self._last_us, wall_us())
+            return self._last_us
+
+    def advance_to(self, us: int) -> None:
+        """Never answer less than this: called with the newest time found on disk."""
+        with self._lock:
+            self._last_us = max(self._last_us, us)
+
+
+def format_us(us: int) -> str:
+    """An instant for people and for JSON: RFC 3339, UTC, microseconds."""
+    return datetime.fromtimestamp(us / 1_000_000, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def parse_us(text: str) -> int:
+    """The instant written as RFC 3339 (a text without a zone is UTC), in microseconds since 1970."""
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1_000_000)

@@ -1,0 +1,91 @@
+"""The fast lane: a ROUTER socket that speaks PREGON/1, and the thread that serves it.
+
+The thread only moves frames: requests go to the dispatcher, answers come back from the committer and the
+readers through a queue and a bell. Answers to a client that does not read them are dropped by ZeroMQ when its
+queue is full; the client asks again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+import zmq
+
+from pregon.edges.zmq.dispatch import Dispatcher, Frames
+from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
+
+_REQUESTS_AT_ONCE = 200
+_ANSWER_BYTES_COPIED = 64 * 1024
+"""Larger answers are given to ZeroMQ without copying them."""
+
+
+class FastLane:
+    """The thread and its socket."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, dispatcher: Dispatcher) -> None:
+        self._socket = bind(context, zmq.ROUTER, address)
+        self.address = bound_address(self._socket)
+        self._dispatcher = dispatcher
+        self._answers: deque[tuple[bytes, Frames]] = deque()
+        self._bell = Bell()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="pregon-fast-lane", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def stop_taking(self) -> None:
+        """Take no more requests; answers still go out."""
+        self._is_stopping = True
+
+    def stop(self) -> None:
+        """Send the answers that are ready, and end."""
+        self._is_stopping = True
+        thread, self._is_ending = self._thread, True
+        self._bell.ring()
+        if thread.is_alive():
+            thread.join()
+
+    _is_ending = False
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._socket, zmq.POLLIN)
+        poller.register(self._bell.fileno(), zmq.POLLIN)
+        while not self._is_ending:
+            ready = dict(poller.poll())
+            if self._bell.fileno() in ready:
+                self._bell.hear()
+            self._send_answers()
+            if self._socket in ready and self._is_stopping:
+                poller.unregister(self._socket)
+            elif self._socket in ready:
+                for identity, *frames in receive_waiting(self._socket, _REQUESTS_AT_ONCE):
+                    self._dispatcher.handle(frames, self._replier(identity))
+                self._send_answers()
+        self._send_answers()
+        # Long enough to write what was just queued; a peer that does not read cannot hold the hub up.
+        self._socket.close(linger=200)
+        self._bell.close()
+
+    def _replier(self, identity: bytes):  # type: ignore[no-untyped-def]
+        def reply(frames: Frames) -> None:
+            self._answers.append((identity, frames))
+            self._bell.ring()
+
+        return reply
+
+    def _send_answers(self) -> None:
+        while self._answers:
+            identity, frames = self._answers.popleft()
+            try:
+                self._socket.send_multipart([identity, *frames], zmq.NOBLOCK, copy=_is_small(frames))
+            except zmq.Again:
+                # Its queue is full: a client that does not read its answers loses them, and asks again.
+                continue
+
+
+def _is_small(frames: Frames) -> bool:
+    return len(frames) <= 2 or sum(len(frame) for frame in frames) < _ANSWER_BYTES_COPIED

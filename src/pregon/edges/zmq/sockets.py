@@ -1,0 +1,79 @@
+"""How the hub binds its ZeroMQ sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import socket as stdlib_socket
+from collections.abc import Iterator
+
+import zmq
+
+from pregon import limits
+from pregon.errors import AddressInUse, SettingsInvalid
+
+
+def bind(context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str) -> zmq.Socket[bytes]:
+    """A bound socket with limits; raises AddressInUse or SettingsInvalid."""
+    socket = context.socket(kind)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, limits.FRAME_BYTES_MAX)
+    # A peer that vanished without a word is noticed, and its queue given back.
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 5_000)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20_000)
+    try:
+        socket.bind(address)
+    except zmq.ZMQError as error:
+        socket.close()
+        if error.errno == zmq.EADDRINUSE:
+            raise AddressInUse(f"another program listens on {address}: stop it, or choose another address") from error
+        raise SettingsInvalid(f"{address} is not an address to bind ({error.strerror}): use tcp://HOST:PORT") from error
+    return socket
+
+
+def bound_address(socket: zmq.Socket[bytes]) -> str:
+    """Where the socket was bound, with the port that was chosen for port 0."""
+    address = socket.getsockopt(zmq.LAST_ENDPOINT)
+    assert isinstance(address, bytes)
+    return address.decode()
+
+
+class Bell:
+    """Wakes a loop that waits in a ZeroMQ poller, from any thread. Ringing twice before it is heard wakes once."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = stdlib_socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+        self._is_rung = False
+
+    def fileno(self) -> int:
+        """What the poller watches."""
+        return self._reader.fileno()
+
+    def ring(self) -> None:
+        """Wake the loop."""
+        if not self._is_rung:
+            self._is_rung = True
+            with contextlib.suppress(BlockingIOError):
+                self._writer.send(b"!")
+
+    def hear(self) -> None:
+        """The loop woke: the next ring wakes it again."""
+        # In this order: a ring between the two lines only wakes the loop once more.
+        with contextlib.suppress(BlockingIOError):
+            self._reader.recv(64)
+        self._is_rung = False
+
+    def close(self) -> None:
+        """No more."""
+        self._reader.close()
+        self._writer.close()
+
+
+def receive_waiting(socket: zmq.Socket[bytes], most: int) -> Iterator[list[bytes]]:
+    """The messages that have arrived, at most so many, without waiting."""
+    for _ in range(most):
+        try:
+            yield socket.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return

@@ -1,0 +1,238 @@
+"""Publish: one message, or a batch of them.
+
+Single messages that share a commit become one batch per topic, whoever sent them; a batch that a producer
+packed is stored as it came. In both, what was published before is answered with its first number and
+stores nothing.
+
+Promises:
+- Messages of one topic are numbered in the order in which they reached the hub.
+- The answer is given by the committer, after the sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pyarrow as pa
+
+from pregon import limits
+from pregon.errors import PregonError
+from pregon.hub.counters import Counters
+from pregon.hub.directory import Directory, Rights
+from pregon.model.batch import StoredBatch, encode, pack, stamp
+from pregon.model.message import Outgoing
+from pregon.model.trace import ACCEPTED, Trace
+from pregon.store.dedupe import Session, SessionKey, find_published, remember_published
+from pregon.store.log import append
+from pregon.store.ticket import Ticket
+from pregon.store.transaction import Accepted, Transaction
+
+_MESSAGE_OVERHEAD_BYTES = 300
+_GATHERED_BYTES_MAX = limits.BATCH_BYTES_MAX - limits.MIB
+
+
+class Published(msgspec.Struct, frozen=True):
+    """Where messages were stored: the number of the first, how many, and whether they were there already."""
+
+    seq: int
+    count: int = 1
+    duplicate: bool = False
+
+
+class PublishOne:
+    """A single message, already checked, with its id."""
+
+    __slots__ = ("_context", "is_durable", "message", "producer", "published_us", "size_bytes", "ticket", "topic")
+
+    def __init__(
+        self, context: PublishContext, topic: str, producer: str, message: Outgoing, published_us: int
+    ) -> None:
+        self._context = context
+        self.topic = topic
+        self.producer = producer
+        self.message = message
+        self.published_us = published_us
+        self.size_bytes = len(message.body) + _MESSAGE_OVERHEAD_BYTES
+        self.is_durable = True
+        self.ticket: Ticket[Published] = Ticket()
+
+    def apply(self, transaction: Transaction) -> None:
+        """Join the others for the same topic."""
+        gathered = transaction.gathered.get(self.topic)
+        if gathered is None:
+            gathered = transaction.gathered[self.topic] = _Gathered(self._context, self.topic)
+            transaction.finish_with(gathered.write)
+        gathered.add(self, transaction)
+
+
+class PublishBatch:
+    """A batch that a producer packed, already checked. Without a session it is not recognised when repeated."""
+
+    __slots__ = (
+        "_context", "batch", "is_durable", "number", "producer", "session", "size_bytes", "ticket", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self, context: PublishContext, topic: str, producer: str, batch: pa.RecordBatch, session: str, number: int
+    ) -> None:
+        self._context = context
+        self.topic = topic
+        self.producer = producer
+        self.batch = batch
+        self.session = session
+        self.number = number
+        self.size_bytes = batch.nbytes
+        self.is_durable = True
+        self.ticket: Ticket[Published] = Ticket()
+
+    def apply(self, transaction: Transaction) -> None:
+        """Store it after the single messages that came before it."""
+        connection, now_us = transaction.connection, transaction.now_us
+        rights = self._context.directory.require_rights(connection, self.topic, self.producer, now_us)
+        session: Session | None = None
+        if self.session:
+            session = self._load_session(transaction, rights)
+            known = session.find(self.number)
+            if known is not None:
+                self._context.counters.duplicates += known[1]
+                transaction.results.append((self.ticket, Published(known[0], known[1], True)))
+                return
+        earlier = transaction.gathered.get(self.topic)
+        if earlier is not None:
+            earlier.write(transaction)
+        count = self.batch.num_rows
+        arrow = encode(stamp(self.batch, self.producer, now_us))
+        base_seq = append(connection, rights.topic_id, count, arrow, now_us)
+        if session is not None:
+            session.remember(self.number, base_seq, count)
+        _trace_accepted(transaction, self.topic, self.producer, base_seq, count)
+        self._context.accepted(transaction, self.topic, StoredBatch(base_seq, count, arrow))
+        transaction.results.append((self.ticket, Published(base_seq, count)))
+
+    def _load_session(self, transaction: Transaction, rights: Rights) -> Session:
+        """The session, read once and written once however many of its batches share the transaction."""
+        key = SessionKey(rights.topic_id, rights.producer_id, self.session)
+        session: Session | None = transaction.gathered.get(key)
+        if session is None:
+            loaded = Session.load(transaction.connection, key)
+            transaction.gathered[key] = session = loaded
+            transaction.finish_with(lambda t: loaded.save_if_changed(t.connection, t.now_us))
+        return session
+
+
+class PublishContext:
+    """What publications share."""
+
+    def __init__(self, directory: Directory, counters: Counters) -> None:
+        self.directory = directory
+        self.counters = counters
+
+    def accepted(self, transaction: Transaction, topic: str, batch: StoredBatch) -> None:
+        """Note for after the commit that a batch was added."""
+        transaction.accepted.append(Accepted(topic, batch))
+        self.counters.messages_accepted += batch.count
+        self.counters.bytes_accepted += len(batch.arrow)
+
+
+class _Gathered:
+    """The single messages of one transaction for one topic, until they are written as one batch."""
+
+    def __init__(self, context: PublishContext, topic: str) -> None:
+        self._context = context
+        self._topic = topic
+        self._operations: list[PublishOne] = []
+        self._size_bytes = 0
+
+    def add(self, operation: PublishOne, transaction: Transaction) -> None:
+        """One more; a batch that would become too large is written first."""
+        if self._size_bytes + operation.size_bytes > _GATHERED_BYTES_MAX:
+            self.write(transaction)
+        self._operations.append(operation)
+        self._size_bytes += operation.size_bytes
+
+    def write(self, transaction: Transaction) -> None:
+        """Store what has been gathered, and leave the answers in the transaction."""
+        operations, self._operations, self._size_bytes = self._operations, [], 0
+        allowed: list[tuple[PublishOne, Rights]] = []
+        for operation in operations:
+            try:
+                rights = self._context.directory.require_rights(
+                    transaction.connection, self._topic, operation.producer, transaction.now_us
+                )
+            except PregonError as error:
+                transaction.results.append((operation.ticket, error))
+            else:
+                allowed.append((operation, rights))
+        if allowed:
+            self._store(transaction, allowed)
+
+    def _store(self, transaction: Transaction, allowed: Sequence[tuple[PublishOne, Rights]]) -> None:
+        known = self._find_known(transaction, allowed)
+        fresh: dict[tuple[int, str], PublishOne] = {}
+        for operation, rights in allowed:
+            key = (rights.producer_id, operation.message.id or "")
+            if key not in known:
+                fresh.setdefault(key, operation)
+        if fresh:
+            known |= self._append(transaction, fresh, allowed[0][1].topic_id)
+        for operation, rights in allowed:
+            key = (rights.producer_id, operation.message.id or "")
+            is_duplicate = fresh.get(key) is not operation
+            self._context.counters.duplicates += is_duplicate
+            transaction.results.append((operation.ticket, Published(known[key], 1, is_duplicate)))
+
+    def _find_known(
+        self, transaction: Transaction, allowed: Sequence[tuple[PublishOne, Rights]]
+    ) -> dict[tuple[int, str], int]:
+        by_rights: dict[Rights, list[str]] = {}
+        for operation, rights in allowed:
+            by_rights.setdefault(rights, []).append(operation.message.id or "")
+        known: dict[tuple[int, str], int] = {}
+        for rights, ids in by_rights.items():
+            found = find_published(transaction.connection, rights.topic_id, rights.producer_id, ids)
+            known.update(((rights.producer_id, message_id), seq) for message_id, seq in found.items())
+        return known
+
+    def _append(
+        self, transaction: Transaction, fresh: dict[tuple[int, str], PublishOne], topic_id: int
+    ) -> dict[tuple[int, str], int]:
+        """Store the new ones as one batch, remember their ids, and return their numbers."""
+        connection, now_us = transaction.connection, transaction.now_us
+        operations = list(fresh.values())
+        sent = pack(
+            [operation.message for operation in operations],
+            [message_id for _, message_id in fresh],
+            [operation.published_us for operation in operations],
+        )
+        producers = [operation.producer for operation in operations]
+        arrow = encode(stamp(sent, producers, now_us))
+        base_seq = append(connection, topic_id, len(operations), arrow, now_us)
+        numbers = {key: base_seq + row for row, key in enumerate(fresh)}
+        remember_published(
+            connection,
+            [
+                {"topic_id": topic_id, "producer_id": key[0], "message_id": key[1], "seq": seq, "at_us": now_us}
+                for key, seq in numbers.items()
+            ],
+        )
+        start = 0
+        for row in range(1, len(producers) + 1):
+            if row == len(producers) or producers[row] != producers[start]:
+                _trace_accepted(transaction, self._topic, producers[start], base_seq + start, row - start)
+                start = row
+        self._context.accepted(transaction, self._topic, StoredBatch(base_seq, len(operations), arrow))
+        return numbers
+
+
+def _trace_accepted(transaction: Transaction, topic: str, producer: str, first_seq: int, count: int) -> None:
+    transaction.traces.append(
+        Trace(
+            at_us=transaction.now_us,
+            kind=ACCEPTED,
+            topic=topic,
+            producer=producer,
+            first_seq=first_seq,
+            last_seq=first_seq + count - 1,
+        )
+    )

@@ -1,0 +1,247 @@
+"""Pull: what a subscription has not acknowledged yet, in order, with the acknowledgement of the last answer.
+
+A pull gives the first unacknowledged messages and moves nothing: pulling again without acknowledging gives
+the same ones. That also says what two pullers of one subscription get: the same messages, both, until one
+of them acknowledges; the cursor follows the highest acknowledgement and never goes back.
+
+Unparked messages come first and alone in an answer, so that acknowledging the last number of an answer
+acknowledges exactly what the answer had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from sqlalchemy import Connection
+
+from pregon import limits
+from pregon.clock import monotonic_ms
+from pregon.errors import BadRequest, PregonError
+from pregon.hub.counters import Counters
+from pregon.hub.settle import Ack, SubscriptionOperation, acknowledge
+from pregon.hub.waiting import WaitingRoom
+from pregon.model.batch import StoredBatch
+from pregon.model.subscription import accept_ack
+from pregon.store import cursors
+from pregon.store.committer import Committer
+from pregon.store.cursors import Place
+from pregon.store.log import read_range
+from pregon.store.readers import Readers
+from pregon.store.ticket import Ticket
+from pregon.store.transaction import Transaction
+
+
+class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to pull. `ack` acknowledges everything up to a number first; `wait_ms` waits for something new."""
+
+    topic: str
+    subscriber: str
+    ack: int | None = None
+    epoch: int | None = None
+    messages_max: int = 500
+    bytes_max: int = limits.PULL_BYTES_MAX
+    wait_ms: int = 0
+
+    def check(self) -> PullRequest:
+        """Itself, if its values are in range; raises BadRequest."""
+        for name, value, least, most in (
+            ("max", self.messages_max, 1, limits.PULL_MESSAGES_MAX),
+            ("bytes_max", self.bytes_max, 1, limits.PULL_BYTES_MAX),
+            ("wait_ms", self.wait_ms, 0, limits.WAIT_MS_MAX),
+            ("ack", self.ack or 0, 0, 2**63 - 1),
+        ):
+            if not least <= value <= most:
+                raise BadRequest(f"{name} is {value}: use {least} to {most}")
+        return self
+
+
+class Pulled(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer: messages in order, as runs of consecutive numbers."""
+
+    batches: Sequence[StoredBatch]
+    epoch: int
+    acked_seq: int
+    head_seq: int
+
+
+class _HandOut(SubscriptionOperation["Pulled | None"]):
+    """Acknowledge, then give the unparked messages and note that they were given; None when there are none left."""
+
+    def __init__(self, request: PullRequest) -> None:
+        super().__init__(request.topic, request.subscriber)
+        self._request = request
+
+    def carry_out(self, transaction: Transaction, place: Place) -> Pulled | None:
+        """Give them out."""
+        request, cursor = self._request, place.cursor
+        acked_seq = cursor.acked_seq
+        if request.ack is not None:
+            acked_seq = acknowledge(transaction, place, request.ack, request.epoch)
+        messages = cursors.returned_messages(transaction.connection, place.id, request.messages_max)
+        fitting = _fitting(messages, request.bytes_max)
+        if not fitting:
+            return None
+        cursors.update_parked(transaction.connection, place.id, [one.base_seq for one in fitting], handed_out=True)
+        return Pulled(batches=fitting, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
+
+
+def _fitting(messages: Sequence[StoredBatch], bytes_max: int) -> list[StoredBatch]:
+    """As many as fit, at least one."""
+    fitting: list[StoredBatch] = []
+    size = 0
+    for one in messages:
+        size += len(one.arrow)
+        if fitting and size > bytes_max:
+            break
+        fitting.append(one)
+    return fitting
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """What a read saw: an answer, and whether the writer must be asked instead or as well."""
+
+    pulled: Pulled | None
+    moves_cursor: bool = False
+    has_returned: bool = False
+
+
+def _read(connection: Connection, request: PullRequest) -> _Found | None:
+    """Look in one snapshot; None if there is no such subscription."""
+    place = cursors.find_place(connection, request.topic, request.subscriber)
+    if place is None:
+        return None
+    cursor = place.cursor
+    moves = request.ack is not None and accept_ack(cursor, request.ack, request.epoch)
+    acked_seq = request.ack if moves and request.ack is not None else cursor.acked_seq
+    aside = cursors.set_aside(connection, place.id)
+    if any(one.returned for one in aside.values()):
+        return _Found(None, has_returned=True)
+    batches: list[StoredBatch] = []
+    first_seq = acked_seq + 1
+    while not batches and first_seq <= cursor.head_seq:
+        found = read_range(
+            connection,
+            place.topic_id,
+            first_seq,
+            cursor.head_seq,
+            messages_max=request.messages_max,
+            bytes_max=request.bytes_max,
+        )
+        if not found:
+            break
+        first_seq = found[-1].last_seq + 1
+        batches = [piece for one in found for piece in one.without(aside)] if aside else found
+    pulled = Pulled(batches=batches, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
+    return _Found(pulled, moves_cursor=moves)
+
+
+class Puller:
+    """Answers pulls: reads in a reader thread, writes through the committer, waits in the waiting room."""
+
+    def __init__(self, readers: Readers, committer: Committer, waiting: WaitingRoom, counters: Counters) -> None:
+        self._readers = readers
+        self._committer = committer
+        self._waiting = waiting
+        self._counters = counters
+
+    def pull(self, request: PullRequest, make_subscription: Callable[[], Ticket[object]]) -> Ticket[Pulled]:
+        """Answer a pull; `make_subscription` is called when there is none, and its error is the answer."""
+        attempt = _Attempt(self, request.check(), make_subscription)
+        attempt.read()
+        return attempt.ticket
+
+    def _deliver(self, ticket: Ticket[Pulled], pulled: Pulled) -> None:
+        self._counters.messages_delivered += sum(batch.count for batch in pulled.batches)
+        ticket.resolve(pulled)
+
+
+class _Attempt:
+    """One pull on its way through the threads. Each step ends by starting the next, or by answering."""
+
+    def __init__(self, puller: Puller, request: PullRequest, make: Callable[[], Ticket[object]]) -> None:
+        self.ticket: Ticket[Pulled] = Ticket()
+        self._puller = puller
+        self._request = request
+        self._make: Callable[[], Ticket[object]] | None = make
+        self._deadline_ms = monotonic_ms() + request.wait_ms
+        self._is_ack_sent = False
+
+    def read(self) -> None:
+        """Look for pending messages; raises HubBusy or HubStopping."""
+        ticket: Ticket[_Found | None] = Ticket()
+        ticket.when_done(self._guard(self._have_read))
+        self._puller._readers.submit(lambda connection: _read(connection, self._request), ticket)
+
+    def _guard(self, step: Callable[[Ticket[object]], None]) -> Callable[[Ticket[object]], None]:
+        """A step whose error is the answer."""
+
+        def guarded(ticket: Ticket[object]) -> None:
+            try:
+                step(ticket)
+            except PregonError as error:
+                self.ticket.fail(error)
+
+        return guarded
+
+    def _have_read(self, ticket: Ticket[object]) -> None:
+        found = ticket.value()
+        if found is None:
+            self._make_subscription()
+            return
+        assert isinstance(found, _Found)
+        if found.has_returned:
+            operation = _HandOut(self._request)
+            self._is_ack_sent = True
+            operation.ticket.when_done(self._guard(self._have_handed_out))
+            self._puller._committer.submit(operation)
+            return
+        request = self._request
+        if found.moves_cursor and not self._is_ack_sent and request.ack is not None:
+            self._is_ack_sent = True
+            # Not durable: losing it only repeats a delivery.
+            self._puller._committer.submit(
+                Ack(request.topic, request.subscriber, request.ack, request.epoch, is_durable=False)
+            )
+            self._puller._counters.acknowledgements += 1
+        assert found.pulled is not None
+        self._answer_or_wait(found.pulled)
+
+    def _answer_or_wait(self, pulled: Pulled) -> None:
+        left_ms = self._deadline_ms - monotonic_ms()
+        if pulled.batches or left_ms <= 0:
+            self._puller._deliver(self.ticket, pulled)
+            return
+
+        def come_back(is_new: bool) -> None:
+            if not is_new:
+                self._puller._deliver(self.ticket, pulled)
+                return
+            try:
+                self.read()
+            except PregonError as error:
+                self.ticket.fail(error)
+
+        self._puller._waiting.wait(self._request.topic, pulled.head_seq, left_ms, come_back)
+
+    def _have_handed_out(self, ticket: Ticket[object]) -> None:
+        pulled = ticket.value()
+        if pulled is None:
+            # The acknowledgement settled the last of them: go on with what is pending.
+            self.read()
+        else:
+            assert isinstance(pulled, Pulled)
+            self._puller._deliver(self.ticket, pulled)
+
+    def _make_subscription(self) -> None:
+        make, self._make = self._make, None
+        if make is None:
+            # It was deleted between being made and being read; the client may ask again.
+            self._puller._deliver(self.ticket, Pulled(batches=[], epoch=0, acked_seq=0, head_seq=0))
+            return
+        made = make()
+        made.when_done(self._guard(self._have_made))
+
+    def _have_made(self, ticket: Ticket[object]) -> None:
+        ticket.value()
+        self.read()

@@ -1,0 +1,211 @@
+"""Settle messages of a subscription: acknowledge, park, unpark, replay.
+
+Each is an operation of the committer, so two of them never see each other half done. The rules by which a
+cursor moves are in `model.subscription`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from pregon import limits
+from pregon.errors import BadRequest, LimitReached, NotFound, NotPending
+from pregon.model import trace
+from pregon.model.subscription import Cursor, accept_ack
+from pregon.model.trace import Trace
+from pregon.store import cursors
+from pregon.store.cursors import Place
+from pregon.store.log import require_message, seq_at
+from pregon.store.ticket import Ticket
+from pregon.store.traces import runs_between, runs_of
+from pregon.store.transaction import Transaction
+
+T = TypeVar("T")
+_REASON_CHARACTERS_MAX = 500
+
+
+class SubscriptionOperation(Generic[T]):
+    """An operation on one subscription: finds it, then does `carry_out`, whose value is the answer."""
+
+    size_bytes = 200
+    is_durable = True
+
+    def __init__(self, topic: str, subscriber: str) -> None:
+        self.topic = topic
+        self.subscriber = subscriber
+        self.ticket: Ticket[T] = Ticket()
+
+    def apply(self, transaction: Transaction) -> None:
+        """Carry it out; raises NotFound if there is no such subscription."""
+        place = require_place(transaction.connection, self.topic, self.subscriber)
+        transaction.results.append((self.ticket, self.carry_out(transaction, place)))
+
+    def carry_out(self, transaction: Transaction, place: Place) -> T:
+        """What the operation does."""
+        raise NotImplementedError
+
+    def _trace(self, transaction: Transaction, kind: str, runs: Sequence[tuple[int, int]], detail: str = "") -> None:
+        trace_runs(transaction, kind, (self.topic, self.subscriber), runs, detail)
+
+
+def require_place(connection: Any, topic: str, subscriber: str) -> Place:
+    """Where the subscription stands; raises NotFound."""
+    place = cursors.find_place(connection, topic, subscriber)
+    if place is None:
+        raise NotFound(
+            f"{subscriber} is not subscribed to {topic}: "
+            f"create it with `pregon subscription create {topic} {subscriber}`"
+        )
+    return place
+
+
+def trace_runs(
+    transaction: Transaction, kind: str, who: tuple[str, str], runs: Sequence[tuple[int, int]], detail: str = ""
+) -> None:
+    """Trace ranges of a subscription, given as (topic, subscriber)."""
+    for first, last in runs:
+        transaction.traces.append(
+            Trace(
+                at_us=transaction.now_us,
+                kind=kind,
+                topic=who[0],
+                subscriber=who[1],
+                first_seq=first,
+                last_seq=last,
+                detail=detail,
+            )
+        )
+
+
+def acknowledge(transaction: Transaction, place: Place, seq: int, epoch: int | None) -> int:
+    """Acknowledge everything up to a number; the cursor after it. Late ones change nothing."""
+    cursor, connection = place.cursor, transaction.connection
+    who = (cursor.topic, cursor.subscriber)
+    if accept_ack(cursor, seq, epoch):
+        parked = [parked for parked in cursors.parked_after(connection, place.id, cursor.acked_seq) if parked <= seq]
+        cursors.move_cursor(connection, place.id, seq)
+        trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_between(cursor.acked_seq + 1, seq, parked))
+        return seq
+    if 0 < seq <= cursor.acked_seq:
+        # Below the cursor only an unparked message can be acknowledged, and only by naming it after it was
+        # handed out again: the late acknowledgement of something else must not take it away undelivered.
+        aside = cursors.set_aside(connection, place.id)
+        named = aside.get(seq)
+        if named is not None and named.returned and named.handed_out:
+            seqs = sorted(one.seq for one in aside.values() if one.returned and one.handed_out and one.seq <= seq)
+            cursors.delete_parked(connection, place.id, seqs)
+            trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_of(seqs), "after unpark")
+    return cursor.acked_seq
+
+
+class Ack(SubscriptionOperation[int]):
+    """Acknowledge up to a number, cumulatively; answers with the cursor."""
+
+    def __init__(self, topic: str, subscriber: str, seq: int, epoch: int | None, *, is_durable: bool) -> None:
+        super().__init__(topic, subscriber)
+        self._seq = seq
+        self._epoch = epoch
+        self.is_durable = is_durable
+
+    def carry_out(self, transaction: Transaction, place: Place) -> int:
+        """Move the cursor."""
+        return acknowledge(transaction, place, self._seq, self._epoch)
+
+
+class Park(SubscriptionOperation[int]):
+    """Set pending messages aside, so that the ones after them go on; answers with how many."""
+
+    def __init__(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str) -> None:
+        super().__init__(topic, subscriber)
+        self._seqs = sorted(set(seqs))
+        self._reason = reason[:_REASON_CHARACTERS_MAX]
+        if not 0 < len(self._seqs) <= limits.LIST_ROWS_MAX:
+            raise BadRequest(f"park 1 to {limits.LIST_ROWS_MAX} messages at once")
+
+    def carry_out(self, transaction: Transaction, place: Place) -> int:
+        """Copy them out of the log into rows of their own."""
+        connection, cursor = transaction.connection, place.cursor
+        aside = cursors.set_aside(connection, place.id)
+        again = [seq for seq in self._seqs if seq in aside and aside[seq].returned]
+        fresh = [seq for seq in self._seqs if seq not in aside]
+        if len(aside) + len(fresh) > limits.PARKED_MAX:
+            raise LimitReached(f"{cursor.subscriber} has {len(aside)} messages set aside: unpark some first")
+        for seq in fresh:
+            if not cursor.acked_seq < seq <= cursor.head_seq:
+                raise NotPending(f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked")
+        rows = [
+            {
+                "subscription_id": place.id,
+                "seq": seq,
+                "reason": self._reason,
+                "at_us": transaction.now_us,
+                "arrow": require_message(connection, place.topic_id, seq).arrow,
+            }
+            for seq in fresh
+        ]
+        if rows:
+            cursors.insert_parked(connection, rows)
+        if again:
+            cursors.update_parked(connection, place.id, again, returned=False, handed_out=False, reason=self._reason)
+        changed = sorted(fresh + again)
+        self._trace(transaction, trace.PARKED, runs_of(changed), self._reason)
+        return len(changed)
+
+
+class Unpark(SubscriptionOperation[int]):
+    """Deliver parked messages again, before anything else; answers with how many. No numbers: all of them."""
+
+    def __init__(self, topic: str, subscriber: str, seqs: Sequence[int]) -> None:
+        super().__init__(topic, subscriber)
+        self._seqs = sorted(set(seqs))
+
+    def carry_out(self, transaction: Transaction, place: Place) -> int:
+        """Make them pending again."""
+        connection, cursor = transaction.connection, place.cursor
+        aside = cursors.set_aside(connection, place.id)
+        parked = sorted(one.seq for one in aside.values() if not one.returned)
+        wanted = self._seqs or parked
+        missing = sorted(set(wanted) - set(parked))
+        if missing:
+            raise NotPending(f"message {missing[0]} is not parked for {cursor.subscriber}")
+        # After the cursor a message is pending as soon as it is not parked; before it, it needs its row.
+        cursors.delete_parked(connection, place.id, [seq for seq in wanted if seq > cursor.acked_seq])
+        cursors.update_parked(connection, place.id, [seq for seq in wanted if seq <= cursor.acked_seq], returned=True)
+        self._trace(transaction, trace.UNPARKED, runs_of(wanted))
+        transaction.moved.add(cursor.topic)
+        return len(wanted)
+
+
+class Replay(SubscriptionOperation[Cursor]):
+    """Move a cursor back to a number, or to the first message accepted at a time; answers with the cursor."""
+
+    def __init__(self, topic: str, subscriber: str, *, from_seq: int | None = None, from_us: int | None = None) -> None:
+        super().__init__(topic, subscriber)
+        if (from_seq is None) == (from_us is None):
+            raise BadRequest("replay from a number or from a time, one of the two")
+        if from_seq is not None and from_seq < 1:
+            raise BadRequest(f"{from_seq} is not a message number: they begin at 1")
+        self._from_seq = from_seq
+        self._from_us = from_us
+
+    def carry_out(self, transaction: Transaction, place: Place) -> Cursor:
+        """Move it, not before the oldest message that the log still has."""
+        connection, cursor = transaction.connection, place.cursor
+        wanted = self._from_seq
+        if wanted is None:
+            assert self._from_us is not None
+            wanted = seq_at(connection, place.topic_id, self._from_us)
+        start = max(wanted, cursor.tail_seq)
+        if start > cursor.acked_seq:
+            if wanted > cursor.acked_seq + 1:
+                raise BadRequest(
+                    f"{cursor.subscriber} stands at {cursor.acked_seq}: a replay goes back; to skip forward, acknowledge"
+                )
+            return cursor
+        cursors.move_back(connection, place, start - 1)
+        # What stays parked is not delivered again, and so was not replayed.
+        parked = [seq for seq in cursors.parked_after(connection, place.id, start - 1) if seq <= cursor.acked_seq]
+        self._trace(transaction, trace.REPLAYED, runs_between(start, cursor.acked_seq, parked))
+        transaction.moved.add(cursor.topic)
+        return require_place(connection, self.topic, self.subscriber).cursor

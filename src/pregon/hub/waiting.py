@@ -1,0 +1,135 @@
+"""The waiting room of long polls: pulls that found nothing and stay until something comes or their time is up.
+
+Promises:
+- Nobody misses a message: a pull says which head it saw, and if the topic has moved on since, it is called
+  at once.
+- At most `limits.WAITERS_MAX` wait.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from pregon import limits
+from pregon.clock import monotonic_ms
+from pregon.errors import HubBusy
+
+
+@dataclass(order=True, slots=True)
+class _Waiter:
+    deadline_ms: float
+    number: int
+    topic: str = field(compare=False)
+    call: Callable[[bool], None] | None = field(compare=False)
+    """Called once, with whether there may be something new; None when it has been called."""
+
+
+class WaitingRoom:
+    """Waits for topics to move; calls back in its own thread."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._by_topic: dict[str, list[_Waiter]] = {}
+        self._by_deadline: list[_Waiter] = []
+        self._heads: dict[str, int] = {}
+        self._ready: list[tuple[Callable[[bool], None], bool]] = []
+        self._numbers = itertools.count()
+        self._count = 0
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="pregon-waiting", daemon=True)
+
+    def start(self) -> None:
+        """Begin to call."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Call everybody, with nothing new, and end."""
+        with self._changed:
+            self._is_stopping = True
+            for waiter in self._by_deadline:
+                self._release(waiter, False)
+            self._by_topic.clear()
+            self._changed.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    @property
+    def count(self) -> int:
+        """How many wait now."""
+        return self._count
+
+    def wait(self, topic: str, seen_head_seq: int, wait_ms: float, call: Callable[[bool], None]) -> None:
+        """Call with True when the topic passes the head that was seen, with False when the time is up.
+
+        Raises HubBusy when too many wait.
+        """
+        with self._changed:
+            if self._is_stopping or self._heads.get(topic, 0) > seen_head_seq:
+                self._ready.append((call, not self._is_stopping))
+                self._changed.notify()
+                return
+            if self._count >= limits.WAITERS_MAX:
+                raise HubBusy(f"{self._count} pulls are waiting already: pull again without waiting")
+            waiter = _Waiter(monotonic_ms() + wait_ms, next(self._numbers), topic, call)
+            self._count += 1
+            self._by_topic.setdefault(topic, []).append(waiter)
+            heapq.heappush(self._by_deadline, waiter)
+            if self._by_deadline[0] is waiter:
+                self._changed.notify()
+
+    def topics_moved(self, heads: Iterable[tuple[str, int]], moved: Iterable[str]) -> None:
+        """Topics have new heads, or something in them became pending again."""
+        with self._changed:
+            for topic, head_seq in heads:
+                # The newest head is kept: a pull that read before this commit and comes after it is not left waiting.
+                self._heads[topic] = head_seq
+                self._release_topic(topic)
+            for topic in moved:
+                self._release_topic(topic)
+            if len(self._heads) > 2 * limits.TOPICS_MAX:
+                self._heads.clear()
+
+    def _release_topic(self, topic: str) -> None:
+        for waiter in self._by_topic.pop(topic, ()):
+            self._release(waiter, True)
+
+    def _release(self, waiter: _Waiter, is_new: bool) -> None:
+        if waiter.call is not None:
+            self._ready.append((waiter.call, is_new))
+            waiter.call = None
+            self._count -= 1
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                timeout_s = self._expire()
+                if not self._ready and not self._is_stopping:
+                    self._changed.wait(timeout_s)
+                    self._expire()
+                ready, self._ready = self._ready, []
+                if self._is_stopping and not ready:
+                    return
+            for call, is_new in ready:
+                call(is_new)
+
+    def _expire(self) -> float | None:
+        """Release those whose time is up; seconds until the next one's is."""
+        now_ms = monotonic_ms()
+        while self._by_deadline:
+            first = self._by_deadline[0]
+            if first.call is not None and first.deadline_ms > now_ms:
+                return (first.deadline_ms - now_ms) / 1_000
+            heapq.heappop(self._by_deadline)
+            if first.call is not None:
+                waiters = self._by_topic.get(first.topic)
+                if waiters is not None:
+                    waiters.remove(first)
+                    if not waiters:
+                        del self._by_topic[first.topic]
+                self._release(first, False)
+        return None

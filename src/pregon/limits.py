@@ -1,0 +1,73 @@
+"""The limit on everything that comes from outside or could grow.
+
+Nothing in Pregón is unbounded. A constant here is the hard ceiling that the program never passes;
+what an operator may tune below it is in `settings`. Units come last in each name.
+"""
+
+KIB = 1024
+MIB = 1024 * 1024
+
+NAME_CHARACTERS_MAX = 128
+"""Length of a topic, producer or subscriber name."""
+DESCRIPTION_CHARACTERS_MAX = 1_000
+"""Length of a description in the catalogue."""
+MESSAGE_ID_BYTES_MAX = 200
+"""Length of a message id, in UTF-8."""
+KEY_BYTES_MAX = 1_024
+"""Length of a message key, in UTF-8."""
+CONTENT_TYPE_BYTES_MAX = 255
+"""Length of a content type, in UTF-8."""
+HEADERS_MAX = 64
+"""Headers of one message."""
+HEADERS_BYTES_MAX = 16 * KIB
+"""Names and values of all the headers of one message, in UTF-8."""
+BODY_BYTES_MAX = 1 * MIB
+"""Body of one message."""
+
+BATCH_MESSAGES_MAX = 10_000
+"""Messages of one batch."""
+BATCH_BYTES_MAX = 4 * MIB
+"""Arrow bytes of one batch."""
+FRAME_BYTES_MAX = 16 * MIB
+"""A ZeroMQ frame larger than this closes its connection before it is read."""
+HEADER_BYTES_MAX = 64 * KIB
+"""The header frame of a PREGON/1 request."""
+
+PULL_MESSAGES_MAX = 10_000
+"""Messages of one answer to a pull."""
+PULL_BYTES_MAX = 8 * MIB
+"""Arrow bytes of one answer to a pull, but for its first message, which always goes."""
+WAIT_MS_MAX = 60_000
+"""How long a pull may wait for something new."""
+WAITERS_MAX = 10_000
+"""Pulls waiting at once."""
+
+TOPICS_MAX = 10_000
+"""Topics of one hub."""
+PRODUCERS_MAX = 100_000
+"""Producers of one hub."""
+SUBSCRIBERS_MAX = 100_000
+"""Subscribers of one hub."""
+SUBSCRIPTIONS_MAX = 100_000
+"""Subscriptions of one hub."""
+PARKED_MAX = 10_000
+"""Messages set aside in one subscription, whether parked or unparked and not yet acknowledged."""
+LIST_ROWS_MAX = 1_000
+"""Rows of one page of a listing or of a search in the traces."""
+
+COMMIT_QUEUE_OPERATIONS_MAX = 20_000
+"""Operations waiting for the committer; one more gets `hub_busy`."""
+COMMIT_QUEUE_BYTES_MAX = 64 * MIB
+"""Bytes of the operations waiting for the committer."""
+COMMIT_OPERATIONS_MAX = 2_000
+"""Operations of one transaction."""
+COMMIT_BYTES_MAX = 8 * MIB
+"""Bytes of the operations of one transaction, but for the first, which always goes."""
+READ_QUEUE_MAX = 10_000
+"""Reads waiting for a reader thread; one more gets `hub_busy`."""
+SESSION_BATCHES_REMEMBERED = 128
+"""Last batches of a producer session whose repetition is recognised."""
+TRACE_SPAN_MAX = 65_536
+"""Messages that one trace row may span; longer ranges are written as several rows."""
+FEED_QUEUE_BATCHES_MAX = 64
+"""Batches waiting for the live feed; what passes it is not shown live, and counted."""

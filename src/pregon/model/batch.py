@@ -1,0 +1,226 @@
+"""The Arrow batch: what a producer sends, the disk keeps, a subscriber gets and Spark reads.
+
+A batch travels as one *encapsulated Arrow record batch message*, without its schema: the schema is fixed
+by the version, so a stream that any Arrow library reads is `schema message + batches + end of stream`,
+with no byte of a batch changed (`stream_of` makes it).
+
+Version 1, as a producer sends it: id, key, content_type, headers, published_at, body.
+As the hub stores it, two more: producer, accepted_at. The number of row i is base_seq + i.
+
+Promises:
+- Bytes from outside pass `decode_sent` or raise BadBatch or TooLarge; they never crash the hub, nor make it
+  use more memory than the bytes themselves took (compressed batches are refused: they could).
+- What `stamp` returns is valid: nobody below checks it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from pregon import limits
+from pregon.errors import BadBatch, StoreCorrupt, TooLarge
+from pregon.model.flatbuffer import is_compressed
+from pregon.model.message import Message, Outgoing, Rows
+
+_INSTANT = pa.timestamp("us", "UTC")
+_HEADERS = pa.map_(pa.string(), pa.string())
+
+SCHEMA_SENT = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("key", pa.string()),
+        pa.field("content_type", pa.string(), nullable=False),
+        pa.field("headers", _HEADERS, nullable=False),
+        pa.field("published_at", _INSTANT, nullable=False),
+        pa.field("body", pa.binary(), nullable=False),
+    ]
+)
+SCHEMA_STORED = pa.schema(
+    [
+        *SCHEMA_SENT,
+        pa.field("producer", pa.string(), nullable=False),
+        pa.field("accepted_at", _INSTANT, nullable=False),
+    ]
+)
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+@lru_cache(maxsize=256)
+def _repeated_text(text: str, count: int) -> pa.Array:
+    return pa.array([text] * count, pa.string())
+
+
+@lru_cache(maxsize=256)
+def _no_headers(count: int) -> pa.Array:
+    return pa.array([[]] * count, _HEADERS)
+
+
+def _column_of_texts(texts: Sequence[str]) -> pa.Array:
+    """A column of texts; the usual case, all the same, is made once and kept."""
+    first = texts[0]
+    if texts.count(first) == len(texts):
+        return _repeated_text(first, len(texts))
+    return pa.array(texts, pa.string())
+
+
+def pack(messages: Sequence[Outgoing], ids: Sequence[str], published_us: Sequence[int]) -> pa.RecordBatch:
+    """The messages as a batch to send; `ids` and `published_us` have one value for each."""
+    count = len(messages)
+    keys = [message.key for message in messages]
+    headers: pa.Array
+    if any(message.headers for message in messages):
+        headers = pa.array([list(message.headers.items()) for message in messages], _HEADERS)
+    else:
+        headers = _no_headers(count)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(ids, pa.string()),
+            pa.nulls(count, pa.string()) if keys.count(None) == count else pa.array(keys, pa.string()),
+            _column_of_texts([message.content_type for message in messages]),
+            headers,
+            pa.array(published_us, _INSTANT),
+            pa.array([message.body for message in messages], pa.binary()),
+        ],
+        schema=SCHEMA_SENT,
+    )
+
+
+def encode(batch: pa.RecordBatch) -> pa.Buffer:
+    """The batch as bytes to send or store."""
+    return batch.serialize()
+
+
+def decode_sent(frame: Any, body_bytes_max: int = limits.BODY_BYTES_MAX) -> pa.RecordBatch:
+    """The batch in bytes that came from outside, all of it checked; raises BadBatch or TooLarge."""
+    buffer = pa.py_buffer(frame)
+    if buffer.size > limits.BATCH_BYTES_MAX:
+        raise TooLarge(f"the batch has {buffer.size} bytes; at most {limits.BATCH_BYTES_MAX}: send smaller ones")
+    try:
+        if is_compressed(memoryview(buffer)):
+            raise BadBatch("the batch is compressed: send it uncompressed")
+        batch = pa.ipc.read_record_batch(buffer, SCHEMA_SENT)
+        batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadBatch(f"not an Arrow record batch of version 1: {str(error)[:200]}") from error
+    if not 0 < batch.num_rows <= limits.BATCH_MESSAGES_MAX:
+        raise BadBatch(f"a batch has 1 to {limits.BATCH_MESSAGES_MAX} messages, this one {batch.num_rows}")
+    _check_values(batch, body_bytes_max)
+    return batch
+
+
+def _check_values(batch: pa.RecordBatch, body_bytes_max: int) -> None:
+    """The limits of each value, as for a single message."""
+    for field, column in zip(SCHEMA_SENT, batch.columns, strict=True):
+        if column.null_count and not field.nullable:
+            raise BadBatch(f"{field.name} is missing in a message of the batch")
+    _check_lengths(batch, "id", limits.MESSAGE_ID_BYTES_MAX, is_required=True)
+    _check_lengths(batch, "content_type", limits.CONTENT_TYPE_BYTES_MAX, is_required=True)
+    if batch.column("key").null_count < batch.num_rows:
+        _check_lengths(batch, "key", limits.KEY_BYTES_MAX)
+    if batch.column("body").nbytes > body_bytes_max:
+        _check_lengths(batch, "body", body_bytes_max)
+    headers = batch.column("headers")
+    if len(headers.keys):
+        _check_header_sizes(headers)
+
+
+def _check_lengths(batch: pa.RecordBatch, name: str, bytes_max: int, is_required: bool = False) -> None:
+    # Imported here: it costs 50 ms that a start without batches need not pay.
+    import pyarrow.compute as pc
+
+    lengths = pc.min_max(pc.binary_length(batch.column(name)))
+    if (lengths["max"].as_py() or 0) > bytes_max:
+        problem = TooLarge if name == "body" else BadBatch
+        raise problem(f"{name} of a message in the batch has over {bytes_max} bytes")
+    if is_required and not lengths["min"].as_py():
+        raise BadBatch(f"{name} of a message in the batch is empty")
+
+
+def _check_header_sizes(headers: pa.Array) -> None:
+    for pairs in headers.to_pylist():
+        if len(pairs) > limits.HEADERS_MAX:
+            raise BadBatch(f"a message of the batch has over {limits.HEADERS_MAX} headers")
+        if any(value is None for _, value in pairs):
+            raise BadBatch("a header of a message in the batch has no value")
+        if sum(len(name.encode()) + len(value.encode()) for name, value in pairs) > limits.HEADERS_BYTES_MAX:
+            raise BadBatch(f"the headers of a message in the batch have over {limits.HEADERS_BYTES_MAX} bytes")
+
+
+def stamp(batch: pa.RecordBatch, producers: str | Sequence[str], accepted_us: int) -> pa.RecordBatch:
+    """The sent batch with the hub's two columns: who published it, and when it was accepted."""
+    count = batch.num_rows
+    if isinstance(producers, str):
+        who = _repeated_text(producers, count)
+    else:
+        who = _column_of_texts(producers)
+    when = pa.array([accepted_us] * count, _INSTANT)
+    return pa.RecordBatch.from_arrays([*batch.columns, who, when], schema=SCHEMA_STORED)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBatch:
+    """A run of messages of one topic, as stored: `base_seq` is the number of the first of `count`."""
+
+    base_seq: int
+    count: int
+    arrow: bytes | memoryview | pa.Buffer
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last message."""
+        return self.base_seq + self.count - 1
+
+    def rows(self) -> pa.RecordBatch:
+        """The Arrow batch, without copying; raises StoreCorrupt if the bytes are damaged."""
+        try:
+            batch = pa.ipc.read_record_batch(pa.py_buffer(self.arrow), SCHEMA_STORED)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise StoreCorrupt(f"the batch at {self.base_seq} cannot be read: {str(error)[:200]}") from error
+        if batch.num_rows != self.count:
+            raise StoreCorrupt(f"the batch at {self.base_seq} has {batch.num_rows} messages, not {self.count}")
+        return batch
+
+    def cut(self, first_seq: int, last_seq: int) -> StoredBatch:
+        """The part between two numbers, both included; itself, untouched, when that is all of it."""
+        first, last = max(first_seq, self.base_seq), min(last_seq, self.last_seq)
+        if first == self.base_seq and last == self.last_seq:
+            return self
+        part = self.rows().slice(first - self.base_seq, last - first + 1)
+        return StoredBatch(first, last - first + 1, encode(part))
+
+    def without(self, seqs: Iterable[int]) -> list[StoredBatch]:
+        """What remains when these numbers are left out: one batch for each run that stays."""
+        pieces: list[StoredBatch] = []
+        start = self.base_seq
+        for seq in sorted(seq for seq in seqs if self.base_seq <= seq <= self.last_seq):
+            if seq > start:
+                pieces.append(self.cut(start, seq - 1))
+            start = seq + 1
+        if start <= self.last_seq:
+            pieces.append(self.cut(start, self.last_seq))
+        return pieces
+
+    def messages(self, topic: str) -> list[Message]:
+        """The messages, in order."""
+        rows, base = Rows(self.rows()), self.base_seq
+        return [Message(rows, row, base + row, topic) for row in range(self.count)]
+
+
+def join(batches: Sequence[StoredBatch]) -> StoredBatch:
+    """Neighbouring batches as one."""
+    table = pa.Table.from_batches([batch.rows() for batch in batches], SCHEMA_STORED).combine_chunks()
+    (joined,) = table.to_batches()
+    return StoredBatch(batches[0].base_seq, joined.num_rows, encode(joined))
+
+
+def stream_of(batches: Iterable[StoredBatch]) -> Iterator[bytes]:
+    """The batches as an Arrow IPC stream that any Arrow library reads."""
+    yield SCHEMA_STORED.serialize().to_pybytes()
+    for batch in batches:
+        yield bytes(batch.arrow)
+    yield END_OF_STREAM

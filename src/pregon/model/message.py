@@ -1,0 +1,181 @@
+"""A message before it is sent and after it is received.
+
+`Outgoing` is what a producer says. `Message` is what a subscriber gets: a light view of one row of an
+Arrow batch, whose columns are turned into Python values once for the whole batch, when first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from pregon import limits
+from pregon.clock import format_us
+from pregon.errors import BadRequest, TooLarge
+
+DEFAULT_CONTENT_TYPE = "application/octet-stream"
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to publish. Without an id it gets one; with one, publishing it again stores nothing new."""
+
+    body: bytes
+    id: str | None = None
+    key: str | None = None
+    content_type: str = DEFAULT_CONTENT_TYPE
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_outgoing(message: Outgoing, body_bytes_max: int = limits.BODY_BYTES_MAX) -> None:
+    """Raises TooLarge or BadRequest when the message passes a limit, saying which."""
+    if len(message.body) > body_bytes_max:
+        raise TooLarge(f"the body has {len(message.body)} bytes; at most {body_bytes_max} are allowed")
+    if message.id is not None and not 0 < len(message.id.encode()) <= limits.MESSAGE_ID_BYTES_MAX:
+        raise BadRequest(f"a message id has 1 to {limits.MESSAGE_ID_BYTES_MAX} bytes")
+    if message.key is not None and len(message.key.encode()) > limits.KEY_BYTES_MAX:
+        raise BadRequest(f"a key has at most {limits.KEY_BYTES_MAX} bytes")
+    if not 0 < len(message.content_type.encode()) <= limits.CONTENT_TYPE_BYTES_MAX:
+        raise BadRequest(f"a content type has 1 to {limits.CONTENT_TYPE_BYTES_MAX} bytes")
+    if message.headers:
+        _check_headers(message.headers)
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    if len(headers) > limits.HEADERS_MAX:
+        raise BadRequest(f"a message has at most {limits.HEADERS_MAX} headers")
+    if sum(len(name.encode()) + len(value.encode()) for name, value in headers.items()) > limits.HEADERS_BYTES_MAX:
+        raise BadRequest(f"the headers of a message have at most {limits.HEADERS_BYTES_MAX} bytes")
+
+
+class Rows:
+    """The columns of one stored batch as Python lists, each made when first asked for."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+
+    def _list(self, name: str) -> list[Any]:
+        values: list[Any] = self.batch.column(name).to_pylist()
+        return values
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The message ids."""
+        return self._list("id")
+
+    @cached_property
+    def keys(self) -> list[str | None]:
+        """The keys, None where there is none."""
+        return self._list("key")
+
+    @cached_property
+    def content_types(self) -> list[str]:
+        """The content types."""
+        return self._list("content_type")
+
+    @cached_property
+    def headers(self) -> list[dict[str, str]]:
+        """The headers."""
+        return [dict(pairs) for pairs in self._list("headers")]
+
+    @cached_property
+    def published_us(self) -> list[int]:
+        """When the producer says that it published, in microseconds since 1970."""
+        values: list[int] = self.batch.column("published_at").cast(pa.int64()).to_pylist()
+        return values
+
+    @cached_property
+    def accepted_us(self) -> list[int]:
+        """When the hub accepted, in microseconds since 1970."""
+        values: list[int] = self.batch.column("accepted_at").cast(pa.int64()).to_pylist()
+        return values
+
+    @cached_property
+    def producers(self) -> list[str]:
+        """Who published."""
+        return self._list("producer")
+
+    @cached_property
+    def bodies(self) -> list[bytes]:
+        """The bodies."""
+        return self._list("body")
+
+
+class Message:
+    """A received message. `seq` is its number in the topic (the *notificationId*), from 1, without gaps."""
+
+    __slots__ = ("_row", "_rows", "seq", "topic")
+
+    def __init__(self, rows: Rows, row: int, seq: int, topic: str) -> None:
+        self._rows = rows
+        self._row = row
+        self.seq = seq
+        self.topic = topic
+
+    @property
+    def body(self) -> bytes:
+        """What was published, byte for byte."""
+        return self._rows.bodies[self._row]
+
+    @property
+    def id(self) -> str:
+        """The id that the producer gave, or that was made for it."""
+        return self._rows.ids[self._row]
+
+    @property
+    def key(self) -> str | None:
+        """The key, if the producer gave one."""
+        return self._rows.keys[self._row]
+
+    @property
+    def content_type(self) -> str:
+        """The content type of the body."""
+        return self._rows.content_types[self._row]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that the producer gave."""
+        return self._rows.headers[self._row]
+
+    @property
+    def producer(self) -> str:
+        """Who published it, as the hub knows it."""
+        return self._rows.producers[self._row]
+
+    @property
+    def published_us(self) -> int:
+        """When the producer says that it published it, in microseconds since 1970."""
+        return self._rows.published_us[self._row]
+
+    @property
+    def accepted_us(self) -> int:
+        """When the hub accepted it, in microseconds since 1970; never less than for the message before."""
+        return self._rows.accepted_us[self._row]
+
+    @property
+    def text(self) -> str:
+        """The body read as UTF-8, with what is not UTF-8 replaced."""
+        return self.body.decode(errors="replace")
+
+    def describe(self) -> dict[str, Any]:
+        """All but the body, ready for JSON."""
+        return {
+            "topic": self.topic,
+            "seq": self.seq,
+            "id": self.id,
+            "key": self.key,
+            "content_type": self.content_type,
+            "headers": self.headers,
+            "producer": self.producer,
+            "published_at": format_us(self.published_us),
+            "accepted_at": format_us(self.accepted_us),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Message {self.topic} {self.seq} from {self.producer}, {len(self.body)} bytes>"

@@ -1,0 +1,85 @@
+"""A subscription is a cursor over a topic's log, and the pure rules by which it moves.
+
+    first_seq        acked_seq                     head_seq
+        |---- settled ----|-------- pending ---------|
+              ^ parked          ^ parked
+              ^ returned (unparked, to be delivered again)
+
+Up to the cursor everything is settled: acknowledged, parked, returned or expired. After it everything is
+pending, but for what is parked. Messages are never rows of a subscription; only the exceptions are.
+
+Promises:
+- `accepted = acknowledged + pending + parked + expired` for every state that these rules can reach.
+- The cursor only goes back by a replay, which starts a new *epoch*: an acknowledgement that was on its way
+  since before it names the old epoch, and is ignored.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from pregon.errors import AckBeyondHead, BadRequest
+
+
+class Cursor(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a subscription stands, with what its topic has."""
+
+    topic: str
+    subscriber: str
+    first_seq: int
+    acked_seq: int
+    epoch: int
+    expired: int
+    head_seq: int
+    tail_seq: int
+    """The oldest number still in the log."""
+
+
+class Accounting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where every message of a subscription is: accepted = acknowledged + pending + parked + expired."""
+
+    topic: str
+    subscriber: str
+    accepted: int
+    acknowledged: int
+    pending: int
+    parked: int
+    expired: int
+    first_seq: int
+    acked_seq: int
+    head_seq: int
+
+
+def accept_ack(cursor: Cursor, seq: int, epoch: int | None) -> bool:
+    """Whether acknowledging up to `seq` moves the cursor; a late one does not and does no harm.
+
+    Raises BadRequest for a number that cannot be, AckBeyondHead for one not yet published.
+    """
+    if seq < 0:
+        raise BadRequest(f"{seq} is not a message number: acknowledge 1 or more, or nothing")
+    if seq > cursor.head_seq:
+        raise AckBeyondHead(
+            f"{cursor.subscriber} acknowledged {seq}, but {cursor.topic} ends at {cursor.head_seq}: "
+            "acknowledge only what you received"
+        )
+    if epoch is not None and epoch != cursor.epoch:
+        return False
+    return seq > cursor.acked_seq
+
+
+def account(cursor: Cursor, *, parked_before: int, parked_after: int, returned: int) -> Accounting:
+    """The accounting of a cursor whose exceptions are counted on each side of it."""
+    accepted = cursor.head_seq - cursor.first_seq + 1
+    settled = cursor.acked_seq - cursor.first_seq + 1
+    return Accounting(
+        topic=cursor.topic,
+        subscriber=cursor.subscriber,
+        accepted=accepted,
+        acknowledged=settled - parked_before - returned - cursor.expired,
+        pending=cursor.head_seq - cursor.acked_seq - parked_after + returned,
+        parked=parked_before + parked_after,
+        expired=cursor.expired,
+        first_seq=cursor.first_seq,
+        acked_seq=cursor.acked_seq,
+        head_seq=cursor.head_seq,
+    )

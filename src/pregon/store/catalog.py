@@ -1,0 +1,213 @@
+"""Topics, producers, subscribers and subscriptions: create, find, list, change, delete.
+
+These functions run inside the caller's transaction. What a create means when the name is taken, and
+whether things are made on first use, is decided in `hub`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, delete, func, insert, select, update
+
+from pregon.errors import LimitReached, NotFound
+from pregon.limits import PRODUCERS_MAX, SUBSCRIBERS_MAX, SUBSCRIPTIONS_MAX, TOPICS_MAX
+from pregon.model.catalog import Producer, Retention, Subscriber, Subscription, Topic
+from pregon.store.schema import batch, producer, producer_topic, subscriber, subscription, topic
+
+_ROWS_MAX = {
+    "topic": TOPICS_MAX,
+    "producer": PRODUCERS_MAX,
+    "subscriber": SUBSCRIBERS_MAX,
+    "subscription": SUBSCRIPTIONS_MAX,
+}
+_TABLES = {"topic": topic, "producer": producer, "subscriber": subscriber}
+
+
+def insert_row(connection: Connection, table: Table, values: dict[str, Any]) -> int:
+    """Insert and return the new id; raises LimitReached when the catalogue is full."""
+    count = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    if count >= _ROWS_MAX[table.name]:
+        raise LimitReached(f"the hub has {count} of {table.name}, its limit: delete some first")
+    key = connection.execute(insert(table).values(**values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def find_id(connection: Connection, kind: str, name: str) -> int | None:
+    """The id of a topic, producer or subscriber, or None."""
+    table = _TABLES[kind]
+    found = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
+    return None if found is None else int(found)
+
+
+def require_id(connection: Connection, kind: str, name: str) -> int:
+    """The id of a topic, producer or subscriber; raises NotFound."""
+    found = find_id(connection, kind, name)
+    if found is None:
+        raise NotFound(f"there is no {kind} {name!r}: create it with `pregon {kind} create {name}`")
+    return found
+
+
+def _topic(row: Any) -> Topic:
+    return Topic(
+        name=row.name,
+        description=row.description,
+        restricted=row.restricted,
+        retention=Retention(
+            age_ms=row.retention_age_ms,
+            bytes_max=row.retention_bytes_max,
+            when_acknowledged=row.retention_when_acknowledged,
+        ),
+        head_seq=row.head_seq,
+        tail_seq=row.tail_seq,
+        bytes=row.bytes,
+        created_us=row.created_us,
+    )
+
+
+def topic_values(value: Topic) -> dict[str, Any]:
+    """The columns of a topic that people set."""
+    return {
+        "name": value.name,
+        "description": value.description,
+        "restricted": value.restricted,
+        "retention_age_ms": value.retention.age_ms,
+        "retention_bytes_max": value.retention.bytes_max,
+        "retention_when_acknowledged": value.retention.when_acknowledged,
+    }
+
+
+def list_topics(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Topic]:
+    """Topics by name, after a name; or the one with a name."""
+    statement = select(topic).where(~topic.c.deleted)
+    return [_topic(row) for row in connection.execute(_page(statement, topic, after, rows_max, name))]
+
+
+def _page(statement: Select[Any], table: Table, after: str, rows_max: int, name: str) -> Select[Any]:
+    statement = statement.where(table.c.name > after).order_by(table.c.name).limit(rows_max)
+    return statement.where(table.c.name == name) if name else statement
+
+
+def list_producers(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Producer]:
+    """Producers by name, with the restricted topics granted to each."""
+    rows = connection.execute(_page(select(producer), producer, after, rows_max, name)).all()
+    grants: dict[int, list[str]] = {}
+    pairs = connection.execute(
+        select(producer_topic.c.producer_id, topic.c.name)
+        .join(topic, topic.c.id == producer_topic.c.topic_id)
+        .where(producer_topic.c.producer_id.in_([row.id for row in rows]))
+        .order_by(topic.c.name)
+    )
+    for producer_id, name_ in pairs:
+        grants.setdefault(producer_id, []).append(name_)
+    return [
+        Producer(
+            name=row.name,
+            description=row.description,
+            topics=tuple(grants.get(row.id, ())),
+            created_us=row.created_us,
+        )
+        for row in rows
+    ]
+
+
+def list_subscribers(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Subscriber]:
+    """Subscribers by name."""
+    rows = connection.execute(_page(select(subscriber), subscriber, after, rows_max, name))
+    return [Subscriber(name=row.name, description=row.description, created_us=row.created_us) for row in rows]
+
+
+def list_subscriptions(
+    connection: Connection, topic_name: str, subscriber_name: str, after: tuple[str, str], rows_max: int
+) -> list[Subscription]:
+    """Subscriptions by topic and subscriber, of one of them if it is named, after a pair of names."""
+    statement = (
+        select(subscription, topic.c.name.label("topic"), subscriber.c.name.label("subscriber"))
+        .join(topic, topic.c.id == subscription.c.topic_id)
+        .join(subscriber, subscriber.c.id == subscription.c.subscriber_id)
+        .where(~topic.c.deleted)
+        .where((topic.c.name > after[0]) | ((topic.c.name == after[0]) & (subscriber.c.name > after[1])))
+        .order_by(topic.c.name, subscriber.c.name)
+        .limit(rows_max)
+    )
+    if topic_name:
+        statement = statement.where(topic.c.name == topic_name)
+    if subscriber_name:
+        statement = statement.where(subscriber.c.name == subscriber_name)
+    return [
+        Subscription(
+            topic=row.topic,
+            subscriber=row.subscriber,
+            start=str(row.first_seq),
+            pending_max=row.pending_max,
+            pending_age_ms=row.pending_age_ms,
+            first_seq=row.first_seq,
+            acked_seq=row.acked_seq,
+            epoch=row.epoch,
+            created_us=row.created_us,
+        )
+        for row in connection.execute(statement)
+    ]
+
+
+def grant(connection: Connection, producer_id: int, topic_ids: list[int]) -> None:
+    """Let the producer publish to exactly these restricted topics."""
+    connection.execute(delete(producer_topic).where(producer_topic.c.producer_id == producer_id))
+    if topic_ids:
+        rows = [{"producer_id": producer_id, "topic_id": topic_id} for topic_id in topic_ids]
+        connection.execute(insert(producer_topic), rows)
+
+
+def may_publish(connection: Connection, producer_id: int, topic_id: int) -> bool:
+    """Whether the producer was granted the topic."""
+    found = connection.execute(
+        select(producer_topic.c.topic_id).where(
+            producer_topic.c.producer_id == producer_id, producer_topic.c.topic_id == topic_id
+        )
+    ).first()
+    return found is not None
+
+
+def delete_named(connection: Connection, kind: str, name: str) -> None:
+    """Delete a producer or a subscriber, or let a topic go; raises NotFound.
+
+    A topic gives up its name and its subscriptions at once; its batches are removed little by little.
+    """
+    row_id = require_id(connection, kind, name)
+    if kind != "topic":
+        table = _TABLES[kind]
+        connection.execute(delete(table).where(table.c.id == row_id))
+        return
+    connection.execute(delete(subscription).where(subscription.c.topic_id == row_id))
+    connection.execute(delete(producer_topic).where(producer_topic.c.topic_id == row_id))
+    # No name that people can give begins with '#'.
+    connection.execute(update(topic).where(topic.c.id == row_id).values(name=f"#{row_id}", deleted=True))
+
+
+def delete_subscription(connection: Connection, topic_name: str, subscriber_name: str) -> None:
+    """Delete a subscription; raises NotFound."""
+    topic_id = require_id(connection, "topic", topic_name)
+    subscriber_id = require_id(connection, "subscriber", subscriber_name)
+    done = connection.execute(
+        delete(subscription).where(
+            subscription.c.topic_id == topic_id, subscription.c.subscriber_id == subscriber_id
+        )
+    )
+    if not done.rowcount:
+        raise NotFound(f"{subscriber_name} is not subscribed to {topic_name}")
+
+
+def sweep_deleted(connection: Connection, batches_max: int) -> int:
+    """Remove some batches of deleted topics, and the topics that have none left; how many batches it was."""
+    removed = 0
+    for topic_id in connection.execute(select(topic.c.id).where(topic.c.deleted)).scalars().all():
+        seqs = select(batch.c.last_seq).where(batch.c.topic_id == topic_id).order_by(batch.c.last_seq)
+        last = connection.execute(seqs.limit(batches_max - removed)).scalars().all()
+        if last:
+            connection.execute(delete(batch).where(batch.c.topic_id == topic_id, batch.c.last_seq <= last[-1]))
+            removed += len(last)
+        if removed >= batches_max:
+            break
+        connection.execute(delete(topic).where(topic.c.id == topic_id))
+    return removed

@@ -1,0 +1,220 @@
+"""The committer: one thread that owns writing.
+
+It takes whatever operations have arrived while the last commit was syncing, carries them out in one
+transaction, syncs once, and only then answers them. No timer: an idle hub answers after one sync, a busy
+one shares it among everybody who came meanwhile.
+
+Promises:
+- No ticket is resolved with a value before its transaction is on disk (operations that say that they are
+  not durable, such as an acknowledgement, only need to be committed).
+- An operation that fails does not harm its neighbours: when a transaction breaks, it is undone and each of
+  its operations is tried alone.
+- The queue is bounded in operations and bytes: `submit` raises HubBusy instead of growing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from pregon import limits
+from pregon.clock import WallClock
+from pregon.errors import HubBusy, HubStopping, InternalError, PregonError, Unavailable
+from pregon.store.database import WAL_BYTES_HARD_MAX, WAL_BYTES_SOFT_MAX, Database
+from pregon.store.transaction import Operation, Transaction
+
+log = logging.getLogger("pregon.store")
+
+
+class CommitListener(Protocol):
+    """Who wants to know what was committed; called in the committer's thread, so it must be quick."""
+
+    def committed(self, transaction: Transaction) -> None:
+        """The transaction is on disk."""
+        ...
+
+    def undone(self) -> None:
+        """A transaction was undone: forget what was read in it."""
+        ...
+
+
+class Committer:
+    """The one writer."""
+
+    def __init__(self, database: Database, clock: WallClock, listener: CommitListener) -> None:
+        self._database = database
+        self._clock = clock
+        self._listener = listener
+        self._connection: Connection = database.connect()
+        self._queue: deque[Operation] = deque()
+        self._queue_bytes = 0
+        self._arrived = threading.Condition()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="pregon-committer", daemon=True)
+        self._checkpointer = _Checkpointer(database)
+        self.commits = 0
+        self.operations = 0
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._checkpointer.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Carry out what is queued, then end; later operations get HubStopping."""
+        with self._arrived:
+            self._is_stopping = True
+            self._arrived.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._checkpointer.stop()
+        self._connection.close()
+
+    def submit(self, operation: Operation) -> None:
+        """Queue an operation; raises HubBusy when the queue is full, HubStopping after `stop`."""
+        with self._arrived:
+            if self._is_stopping:
+                raise HubStopping("the hub is stopping: connect again in a moment")
+            if (
+                len(self._queue) >= limits.COMMIT_QUEUE_OPERATIONS_MAX
+                or self._queue_bytes >= limits.COMMIT_QUEUE_BYTES_MAX
+            ):
+                raise HubBusy("the hub has more to write than it can queue: send again after a pause")
+            self._queue.append(operation)
+            self._queue_bytes += operation.size_bytes
+            if len(self._queue) == 1:
+                self._arrived.notify()
+
+    @property
+    def queued(self) -> int:
+        """Operations waiting now."""
+        return len(self._queue)
+
+    def _take(self) -> list[Operation]:
+        """What has arrived, at most one transaction's worth; empty when it is time to end."""
+        with self._arrived:
+            while not self._queue and not self._is_stopping:
+                self._arrived.wait()
+            taken: list[Operation] = []
+            size = 0
+            while self._queue and len(taken) < limits.COMMIT_OPERATIONS_MAX:
+                size += self._queue[0].size_bytes
+                if taken and size > limits.COMMIT_BYTES_MAX:
+                    break
+                operation = self._queue.popleft()
+                self._queue_bytes -= operation.size_bytes
+                taken.append(operation)
+            return taken
+
+    def _run(self) -> None:
+        while operations := self._take():
+            try:
+                self._commit(operations)
+            except Exception as error:  # The top of the thread's loop: whatever broke must not end it.
+                self._listener.undone()
+                if len(operations) > 1 and not isinstance(error, Unavailable):
+                    self._commit_one_by_one(operations)
+                else:
+                    _fail_all(operations, self._explain(error))
+            self._checkpointer.look(self._connection)
+
+    def _commit(self, operations: list[Operation]) -> None:
+        """Carry out the operations together; raises, with nothing done and no ticket resolved, if that fails."""
+        transaction = Transaction(self._connection, self._clock.now_us())
+        rejections: list[tuple[Operation, PregonError]] = []
+        try:
+            durable = any(operation.is_durable for operation in operations)
+            self._database.begin_write(self._connection, durable=durable)
+            for operation in operations:
+                try:
+                    operation.apply(transaction)
+                except PregonError as error:
+                    rejections.append((operation, error))
+            transaction.finish()
+            self._database.commit(self._connection)
+        except DBAPIError as error:
+            self._database.rollback(self._connection)
+            raise self._database.translate(error) from error
+        except BaseException:
+            self._database.rollback(self._connection)
+            raise
+        self.commits += 1
+        self.operations += len(operations)
+        self._listener.committed(transaction)
+        for ticket, answer in transaction.results:
+            if isinstance(answer, PregonError):
+                ticket.fail(answer)
+            else:
+                ticket.resolve(answer)
+        for operation, rejection in rejections:
+            operation.ticket.fail(rejection)
+
+    def _commit_one_by_one(self, operations: list[Operation]) -> None:
+        for operation in operations:
+            try:
+                self._commit([operation])
+            except Exception as error:  # One operation's failure is told to it alone.
+                self._listener.undone()
+                _fail_all([operation], self._explain(error))
+
+    def _explain(self, error: Exception) -> PregonError:
+        if isinstance(error, PregonError):
+            log.error("transaction undone", extra={"code": error.code, "reason": str(error)})
+            return error
+        log.exception("transaction undone by a bug")
+        return InternalError("the hub failed to carry this out; its log says why")
+
+
+def _fail_all(operations: list[Operation], error: PregonError) -> None:
+    for operation in operations:
+        operation.ticket.fail(error)
+
+
+class _Checkpointer:
+    """Copies the write-ahead log into the database beside the writer, so that the writer need not stop for it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wanted = threading.Event()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="pregon-checkpointer", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        self._wanted.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def look(self, connection: Connection) -> None:
+        """Called by the writer between transactions."""
+        size = self._database.log_bytes()
+        if size > WAL_BYTES_HARD_MAX:
+            _quietly(lambda: self._database.checkpoint(connection))
+        elif size > WAL_BYTES_SOFT_MAX:
+            self._wanted.set()
+
+    def _run(self) -> None:
+        connection = self._database.connect()
+        while not self._is_stopping:
+            self._wanted.wait()
+            self._wanted.clear()
+            if not self._is_stopping:
+                _quietly(lambda: self._database.checkpoint(connection))
+        connection.close()
+
+
+def _quietly(checkpoint: Callable[[], None]) -> None:
+    """A checkpoint that fails (a full disk) loses nothing: the log still has everything."""
+    try:
+        checkpoint()
+    except DBAPIError as error:
+        log.warning("checkpoint failed", extra={"reason": str(error.orig)})

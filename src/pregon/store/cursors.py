@@ -1,0 +1,242 @@
+"""Subscriptions as cursors, and their exceptions: read them, move them, count them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, delete, func, insert, select, update
+
+from pregon.model.batch import StoredBatch
+from pregon.model.subscription import Accounting, Cursor, account
+from pregon.store.schema import expired_range, parked, subscriber, subscription, topic
+
+_COLUMNS = (
+    subscription.c.id,
+    subscription.c.topic_id,
+    topic.c.name.label("topic"),
+    subscriber.c.name.label("subscriber"),
+    subscription.c.first_seq,
+    subscription.c.acked_seq,
+    subscription.c.epoch,
+    subscription.c.expired,
+    subscription.c.pending_max,
+    subscription.c.pending_age_ms,
+    topic.c.head_seq,
+    topic.c.tail_seq,
+)
+_FROM = subscription.join(topic, topic.c.id == subscription.c.topic_id).join(
+    subscriber, subscriber.c.id == subscription.c.subscriber_id
+)
+_SELECT = select(*_COLUMNS).select_from(_FROM)
+_FIND = _SELECT.where(topic.c.name == bindparam("topic"), subscriber.c.name == bindparam("subscriber"))
+_OF_TOPIC = _SELECT.where(subscription.c.topic_id == bindparam("topic_id"))
+_MOVE = (
+    update(subscription)
+    .where(subscription.c.id == bindparam("subscription_id"))
+    .values(acked_seq=bindparam("new_acked_seq"))
+)
+_EXCEPTIONS = select(parked.c.seq, parked.c.returned, parked.c.handed_out).where(
+    parked.c.subscription_id == bindparam("subscription_id")
+)
+_PARKED_AFTER = (
+    select(parked.c.seq)
+    .where(parked.c.subscription_id == bindparam("subscription_id"), parked.c.seq > bindparam("after_seq"))
+    .order_by(parked.c.seq)
+)
+_RETURNED = (
+    select(parked.c.seq, parked.c.arrow)
+    .where(parked.c.subscription_id == bindparam("subscription_id"), parked.c.returned)
+    .order_by(parked.c.seq)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A subscription's row with its topic's numbers: the cursor, its ids, and its limits."""
+
+    id: int
+    topic_id: int
+    pending_max: int | None
+    pending_age_ms: int | None
+    cursor: Cursor
+
+
+def _place(row: Any) -> Place:
+    return Place(
+        row.id,
+        row.topic_id,
+        row.pending_max,
+        row.pending_age_ms,
+        Cursor(
+            topic=row.topic,
+            subscriber=row.subscriber,
+            first_seq=row.first_seq,
+            acked_seq=row.acked_seq,
+            epoch=row.epoch,
+            expired=row.expired,
+            head_seq=row.head_seq,
+            tail_seq=row.tail_seq,
+        ),
+    )
+
+
+def find_place(connection: Connection, topic_name: str, subscriber_name: str) -> Place | None:
+    """Where a subscription stands, or None if there is no such subscription."""
+    row = connection.execute(_FIND, {"topic": topic_name, "subscriber": subscriber_name}).first()
+    return None if row is None else _place(row)
+
+
+def places_of_topic(connection: Connection, topic_id: int) -> list[Place]:
+    """Where every subscription of a topic stands."""
+    return [_place(row) for row in connection.execute(_OF_TOPIC, {"topic_id": topic_id})]
+
+
+def move_cursor(connection: Connection, subscription_id: int, acked_seq: int) -> None:
+    """Settle everything up to a number."""
+    connection.execute(_MOVE, {"subscription_id": subscription_id, "new_acked_seq": acked_seq})
+
+
+def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
+    """Put the cursor at an earlier number and begin a new epoch: what comes after it is pending again."""
+    revived = 0
+    ranges = connection.execute(
+        select(expired_range).where(
+            expired_range.c.subscription_id == place.id, expired_range.c.last_seq > acked_seq
+        )
+    ).all()
+    for row in ranges:
+        _replace_range(connection, place.id, row, acked_seq)
+        revived += row.last_seq - max(row.first_seq, acked_seq + 1) + 1
+    connection.execute(
+        update(subscription)
+        .where(subscription.c.id == place.id)
+        .values(
+            acked_seq=acked_seq,
+            first_seq=min(place.cursor.first_seq, acked_seq + 1),
+            expired=subscription.c.expired - revived,
+            epoch=subscription.c.epoch + 1,
+        )
+    )
+    # What was unparked and is pending again anyway needs no row of its own.
+    connection.execute(
+        delete(parked).where(parked.c.subscription_id == place.id, parked.c.returned, parked.c.seq > acked_seq)
+    )
+
+
+def _replace_range(connection: Connection, subscription_id: int, row: Any, last_seq: int) -> None:
+    """Keep of an expired range only what is not after `last_seq`."""
+    key = (expired_range.c.subscription_id == subscription_id, expired_range.c.first_seq == row.first_seq)
+    if row.first_seq > last_seq:
+        connection.execute(delete(expired_range).where(*key))
+    else:
+        connection.execute(update(expired_range).where(*key).values(last_seq=last_seq))
+
+
+def expire_through(connection: Connection, place: Place, acked_seq: int, runs: Sequence[tuple[int, int]]) -> None:
+    """Settle everything up to a number, of which the messages in `runs` were never acknowledged."""
+    count = sum(last - first + 1 for first, last in runs)
+    connection.execute(
+        update(subscription)
+        .where(subscription.c.id == place.id)
+        .values(acked_seq=acked_seq, expired=subscription.c.expired + count)
+    )
+    if runs:
+        connection.execute(
+            insert(expired_range),
+            [{"subscription_id": place.id, "first_seq": first, "last_seq": last} for first, last in runs],
+        )
+
+
+def forget_expired(connection: Connection, topic_id: int, tail_seq: int) -> None:
+    """Forget the expired ranges that the log has no more: no replay can reach them."""
+    mine = select(subscription.c.id).where(subscription.c.topic_id == topic_id)
+    connection.execute(
+        delete(expired_range).where(expired_range.c.subscription_id.in_(mine), expired_range.c.last_seq < tail_seq)
+    )
+
+
+def parked_after(connection: Connection, subscription_id: int, after_seq: int) -> list[int]:
+    """Numbers set aside among those after a number, ascending (after the cursor all of them are parked)."""
+    rows = connection.execute(_PARKED_AFTER, {"subscription_id": subscription_id, "after_seq": after_seq})
+    return [row.seq for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A message that is parked, or unparked (returned) and not yet acknowledged."""
+
+    seq: int
+    returned: bool
+    handed_out: bool
+
+
+def set_aside(connection: Connection, subscription_id: int) -> dict[int, SetAside]:
+    """All the exceptions of a subscription, by number."""
+    rows = connection.execute(_EXCEPTIONS, {"subscription_id": subscription_id})
+    return {row.seq: SetAside(row.seq, row.returned, row.handed_out) for row in rows}
+
+
+def insert_parked(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Set messages aside: rows of subscription_id, seq, reason, at_us, arrow."""
+    connection.execute(insert(parked), rows)
+
+
+def update_parked(connection: Connection, subscription_id: int, seqs: Iterable[int], **values: Any) -> None:
+    """Change exceptions: returned, handed_out, reason."""
+    connection.execute(
+        update(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))).values(**values)
+    )
+
+
+def delete_parked(connection: Connection, subscription_id: int, seqs: Iterable[int]) -> None:
+    """The exceptions are settled."""
+    connection.execute(
+        delete(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs)))
+    )
+
+
+def returned_messages(connection: Connection, subscription_id: int, messages_max: int) -> list[StoredBatch]:
+    """Unparked messages that wait to be delivered again, in order, each a batch of one."""
+    rows = connection.execute(_RETURNED.limit(messages_max), {"subscription_id": subscription_id})
+    return [StoredBatch(row.seq, 1, row.arrow) for row in rows]
+
+
+def list_parked(
+    connection: Connection, topic_name: str, subscriber_name: str, after_seq: int, rows_max: int
+) -> list[dict[str, Any]]:
+    """What is set aside in a subscription, by number, without the bodies."""
+    statement = (
+        select(parked.c.seq, parked.c.returned, parked.c.reason, parked.c.at_us)
+        .select_from(parked.join(_FROM, subscription.c.id == parked.c.subscription_id))
+        .where(topic.c.name == topic_name, subscriber.c.name == subscriber_name, parked.c.seq > after_seq)
+        .order_by(parked.c.seq)
+        .limit(rows_max)
+    )
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def find_accounting(connection: Connection, topic_name: str, subscriber_name: str) -> Accounting | None:
+    """Where every message of a subscription is: one row and a count of its exceptions, whatever the log holds."""
+    is_after = parked.c.seq > subscription.c.acked_seq
+    counts = (
+        func.coalesce(func.sum(case((parked.c.returned, 1), else_=0)), 0).label("returned"),
+        func.coalesce(func.sum(case((~parked.c.returned & is_after, 1), else_=0)), 0).label("after"),
+        func.coalesce(func.sum(case((~parked.c.returned & ~is_after, 1), else_=0)), 0).label("before"),
+    )
+    # One statement, so that the count and the cursor are of the same moment.
+    row = connection.execute(
+        select(*_COLUMNS, *counts)
+        .select_from(_FROM.outerjoin(parked, parked.c.subscription_id == subscription.c.id))
+        .where(topic.c.name == topic_name, subscriber.c.name == subscriber_name)
+        .group_by(*_COLUMNS)
+    ).first()
+    if row is None:
+        return None
+    return account(
+        _place(row).cursor,
+        parked_before=int(row.before),
+        parked_after=int(row.after),
+        returned=int(row.returned),
+    )

@@ -1,0 +1,206 @@
+"""The database underneath, and everything in which one database differs from another.
+
+`Database` is what the rest of `store` needs of it. `SqliteDatabase` is the embedded one: WAL mode, every
+connection in the driver's autocommit, transactions begun and ended here by name.
+
+Promises:
+- When `commit` of a transaction begun as durable returns, it is on disk: SQLite has synced its log.
+- One begun as not durable survives the end of this process, and the next durable commit syncs it too.
+- A data directory has one hub at a time: the second one is refused before it touches a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sqlite3
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from pregon.errors import (
+    DataDirectoryInUse,
+    DataDirectoryReadOnly,
+    PregonError,
+    StoreCorrupt,
+    StoreFailed,
+    StoreFull,
+)
+
+DATABASE_FILE = "pregon.db"
+LOCK_FILE = "pregon.lock"
+WAL_BYTES_SOFT_MAX = 16 * 1024 * 1024
+"""Past this the log is copied into the database beside the writer."""
+WAL_BYTES_HARD_MAX = 128 * 1024 * 1024
+"""Past this the writer itself copies it, and waits."""
+
+_FULL = {"SQLITE_FULL"}
+_CORRUPT = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_CORRUPT_VTAB", "SQLITE_CORRUPT_INDEX"}
+
+
+class Database(Protocol):
+    """What the store needs of a database."""
+
+    engine: Engine
+
+    def connect(self) -> Connection:
+        """A new connection, its own transactions, for one thread at a time."""
+        ...
+
+    def begin_write(self, connection: Connection, *, durable: bool) -> None:
+        """Begin a transaction that will write, and say whether its commit must reach the disk."""
+        ...
+
+    def commit(self, connection: Connection) -> None:
+        """End it; if it was begun as durable, only return when it is on disk."""
+        ...
+
+    def rollback(self, connection: Connection) -> None:
+        """Undo it; never raises."""
+        ...
+
+    def log_bytes(self) -> int:
+        """Bytes of the write-ahead log that wait to be copied into the database, 0 if that is not our job."""
+        ...
+
+    def checkpoint(self, connection: Connection) -> None:
+        """Copy the write-ahead log into the database, as far as readers allow."""
+        ...
+
+    def insert_or_ignore(self, table: Table) -> Any:
+        """An INSERT that does nothing for a row whose key is there already."""
+        ...
+
+    def translate(self, error: DBAPIError) -> PregonError:
+        """The error of the driver as one of ours."""
+        ...
+
+    def close(self) -> None:
+        """Give everything back."""
+        ...
+
+
+class SqliteDatabase:
+    """The embedded database: one file and its log, in a directory that this process holds alone."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.path = directory / DATABASE_FILE
+        self._wal_path = directory / (DATABASE_FILE + "-wal")
+        self._lock = _lock_directory(directory)
+        self.engine = create_engine(
+            f"sqlite:///{self.path}",
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"check_same_thread": False, "timeout": 10.0},
+        )
+        event.listen(self.engine, "connect", _configure_connection)
+
+    def connect(self) -> Connection:
+        """A new connection; raises StoreCorrupt if the file is not a database."""
+        try:
+            return self.engine.connect()
+        except DBAPIError as error:
+            raise self.translate(error) from error
+
+    def begin_write(self, connection: Connection, *, durable: bool) -> None:
+        """Begin, and take the write lock at once."""
+        # SQLite takes this only between transactions. FULL syncs the log at the commit, and with it every
+        # earlier commit; NORMAL leaves the log to the operating system until then.
+        connection.exec_driver_sql("PRAGMA synchronous=FULL" if durable else "PRAGMA synchronous=NORMAL")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def commit(self, connection: Connection) -> None:
+        """Commit, synced or not as the transaction was begun."""
+        connection.exec_driver_sql("COMMIT")
+
+    def rollback(self, connection: Connection) -> None:
+        """Undo; after some errors SQLite has already done it."""
+        try:
+            connection.exec_driver_sql("ROLLBACK")
+        except DBAPIError:
+            pass
+
+    def log_bytes(self) -> int:
+        """The size of the log's part in use is not known from outside: its file's size stands for it."""
+        try:
+            return self._wal_path.stat().st_size
+        except OSError:
+            return 0
+
+    def checkpoint(self, connection: Connection) -> None:
+        """Copy the log into the database; readers and the writer go on meanwhile."""
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def insert_or_ignore(self, table: Table) -> Any:
+        """INSERT … ON CONFLICT DO NOTHING."""
+        return sqlite_insert(table).on_conflict_do_nothing()
+
+    def translate(self, error: DBAPIError) -> PregonError:
+        """SQLite's error codes as our errors."""
+        return translate_sqlite(error.orig, self.path)
+
+    def close(self) -> None:
+        """Close the engine and let another hub have the directory."""
+        self.engine.dispose()
+        self._lock.close()
+
+
+def translate_sqlite(error: BaseException | None, path: Path) -> PregonError:
+    """An error of the sqlite3 driver as one of ours, saying what to do."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name in _FULL:
+        return StoreFull(f"the disk of {path.parent} is full: free space; nothing of this request was stored")
+    if name.split("_BTREE")[0] in _CORRUPT or name.startswith("SQLITE_CORRUPT"):
+        return StoreCorrupt(
+            f"{path} is damaged or is not a database of Pregón ({error}): stop the hub, keep a copy of the "
+            "directory, run `pregon doctor`, and restore from a backup"
+        )
+    if name.startswith("SQLITE_READONLY") or name == "SQLITE_CANTOPEN":
+        return DataDirectoryReadOnly(f"{path} cannot be written ({error}): give this user the right to write there")
+    return StoreFailed(f"the database refused the transaction ({name or type(error).__name__}: {error})")
+
+
+def _configure_connection(connection: sqlite3.Connection, _record: object) -> None:
+    cursor = connection.cursor()
+    # 4 KiB pages measured best for single messages and as good as any other for batches of 500.
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute("PRAGMA cache_size=-16384")
+    # The committer decides when to copy the log; see store.committer.
+    cursor.execute("PRAGMA wal_autocheckpoint=0")
+    cursor.execute(f"PRAGMA journal_size_limit={WAL_BYTES_SOFT_MAX}")
+    cursor.close()
+
+
+def _lock_directory(directory: Path) -> IO[str]:
+    """Make the directory and hold it; raises DataDirectoryReadOnly or DataDirectoryInUse."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (directory / LOCK_FILE).open("a+")
+    except OSError as error:
+        raise DataDirectoryReadOnly(
+            f"the data directory {directory} cannot be written ({error.strerror}): choose another with --data "
+            "or give this user the right to write there"
+        ) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.seek(0)
+        holder = lock.read(40).strip()
+        lock.close()
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise DataDirectoryReadOnly(f"{directory} cannot be locked: {error.strerror}") from error
+        raise DataDirectoryInUse(
+            f"another hub (process {holder or 'unknown'}) runs on {directory}: stop it, or choose another with --data"
+        ) from error
+    lock.truncate(0)
+    lock.write(f"{os.getpid()}\n")
+    lock.flush()
+    return lock

@@ -1,0 +1,144 @@
+"""The memory of what was published already.
+
+Single messages are remembered by their id. Batches are remembered by producer session and number: numbers
+go 1, 2, 3 …, so a repeated one is recognised and a missing one is noticed, which keeps a producer's order
+even when the hub refused one batch while the next was on its way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
+
+from pregon import limits
+from pregon.errors import BatchOutOfOrder, SessionUnknown
+from pregon.store.schema import dedupe, producer_session
+
+_INSERT = insert(dedupe)
+_FIND = select(dedupe.c.message_id, dedupe.c.seq).where(
+    dedupe.c.topic_id == bindparam("topic_id"),
+    dedupe.c.producer_id == bindparam("producer_id"),
+    dedupe.c.message_id.in_(bindparam("ids", expanding=True)),
+)
+_FIND_ONE = select(dedupe.c.seq).where(
+    dedupe.c.topic_id == bindparam("topic_id"),
+    dedupe.c.producer_id == bindparam("producer_id"),
+    dedupe.c.message_id == bindparam("id"),
+)
+_SESSION_KEY = (
+    producer_session.c.topic_id == bindparam("k_topic_id"),
+    producer_session.c.producer_id == bindparam("k_producer_id"),
+    producer_session.c.session == bindparam("k_session"),
+)
+_FIND_SESSION = select(producer_session.c.batches).where(*_SESSION_KEY)
+_UPDATE_SESSION = (
+    update(producer_session).where(*_SESSION_KEY).values(batches=bindparam("batches"), at_us=bindparam("at_us"))
+)
+_INSERT_SESSION = insert(producer_session)
+_IDS_AT_ONCE = 500
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[tuple[int, int, int]]).decode
+
+
+def find_published(connection: Connection, topic_id: int, producer_id: int, ids: Sequence[str]) -> dict[str, int]:
+    """Which of these ids were published before, with their numbers."""
+    key = {"topic_id": topic_id, "producer_id": producer_id}
+    if len(ids) == 1:
+        row = connection.execute(_FIND_ONE, {**key, "id": ids[0]}).first()
+        return {} if row is None else {ids[0]: row.seq}
+    found: dict[str, int] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        rows = connection.execute(_FIND, {**key, "ids": list(ids[start : start + _IDS_AT_ONCE])})
+        found.update((row.message_id, row.seq) for row in rows)
+    return found
+
+
+def remember_published(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Remember ids: rows of topic_id, producer_id, message_id, seq, at_us."""
+    connection.execute(_INSERT, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """A producer's session on a topic."""
+
+    topic_id: int
+    producer_id: int
+    session: str
+
+    def bind(self) -> dict[str, Any]:
+        """As parameters of the statements."""
+        return {"k_topic_id": self.topic_id, "k_producer_id": self.producer_id, "k_session": self.session}
+
+
+class Session:
+    """What is remembered of a producer session: its last batches."""
+
+    def __init__(self, key: SessionKey, batches: list[tuple[int, int, int]], is_new: bool) -> None:
+        self._key = key
+        self._batches = batches
+        self._is_new = is_new
+        self._is_changed = False
+
+    @classmethod
+    def load(cls, connection: Connection, key: SessionKey) -> Session:
+        """The session as stored, or a new one."""
+        row = connection.execute(_FIND_SESSION, key.bind()).first()
+        return cls(key, [] if row is None else _decode(row.batches), row is None)
+
+    def find(self, number: int) -> tuple[int, int] | None:
+        """Base number and count of a batch stored before; None if it is the next one.
+
+        Raises BatchOutOfOrder when an earlier one is missing, SessionUnknown when it is forgotten.
+        """
+        last = self._batches[-1][0] if self._batches else 0
+        if number == last + 1:
+            return None
+        for known, base_seq, count in reversed(self._batches):
+            if known == number:
+                return base_seq, count
+        if number > last + 1 and not self._is_new:
+            raise BatchOutOfOrder(f"batch {number} came, but {last + 1} is missing: send from there on again")
+        raise SessionUnknown(
+            f"the hub does not remember batch {number} of session {self._key.session[:60]!r} (it keeps the last "
+            f"{limits.SESSION_BATCHES_REMEMBERED}): begin a new session with batch 1"
+        )
+
+    def remember(self, number: int, base_seq: int, count: int) -> None:
+        """The batch is stored."""
+        self._batches.append((number, base_seq, count))
+        del self._batches[: -limits.SESSION_BATCHES_REMEMBERED]
+        self._is_changed = True
+
+    def save_if_changed(self, connection: Connection, now_us: int) -> None:
+        """Write what is remembered."""
+        if not self._is_changed:
+            return
+        batches = _encode(self._batches)
+        if self._is_new:
+            values = {
+                "topic_id": self._key.topic_id,
+                "producer_id": self._key.producer_id,
+                "session": self._key.session,
+                "batches": batches,
+                "at_us": now_us,
+            }
+            connection.execute(_INSERT_SESSION, values)
+            self._is_new = False
+        else:
+            connection.execute(_UPDATE_SESSION, {**self._key.bind(), "batches": batches, "at_us": now_us})
+
+
+def forget_published(connection: Connection, before_us: int, rows_max: int) -> int:
+    """Forget at most `rows_max` ids and as many sessions not seen since `before_us`; how many it was."""
+    return sum(_forget(connection, table, before_us, rows_max) for table in (dedupe, producer_session))
+
+
+def _forget(connection: Connection, table: Table, before_us: int, rows_max: int) -> int:
+    key = tuple(table.primary_key.columns)
+    old = select(*key).where(table.c.at_us < before_us).order_by(table.c.at_us).limit(rows_max)
+    return connection.execute(delete(table).where(tuple_(*key).in_(old))).rowcount

@@ -1,0 +1,180 @@
+"""The log of a topic: append batches at its head, read them by number, remove them at its tail.
+
+Promises:
+- Numbers are dense: an append takes the numbers right after the head, in the transaction that stores it.
+- Acceptance times never go back within a topic, whatever the clock does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, case, delete, insert, select, update
+
+from pregon.errors import NotFound
+from pregon.model.batch import StoredBatch
+from pregon.store.schema import batch, topic
+
+_ADVANCE = (
+    update(topic)
+    .where(topic.c.id == bindparam("topic_id"))
+    .values(
+        head_seq=topic.c.head_seq + bindparam("added"),
+        bytes=topic.c.bytes + bindparam("size"),
+        accepted_us=case(
+            (topic.c.accepted_us > bindparam("now_us"), topic.c.accepted_us), else_=bindparam("now_us")
+        ),
+    )
+    .returning(topic.c.head_seq, topic.c.accepted_us)
+)
+_INSERT = insert(batch)
+_READ = (
+    select(batch.c.last_seq, batch.c.count, batch.c.bytes, batch.c.arrow)
+    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
+    .order_by(batch.c.last_seq)
+    .limit(bindparam("rows"))
+)
+_FIRST_AFTER = (
+    select(batch.c.last_seq, batch.c.count, batch.c.first_us, batch.c.last_us)
+    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
+    .order_by(batch.c.last_seq)
+    .limit(1)
+)
+_SIZES = (
+    select(batch.c.last_seq, batch.c.count, batch.c.bytes, batch.c.last_us)
+    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq > bindparam("after_seq"))
+    .order_by(batch.c.last_seq)
+    .limit(bindparam("rows"))
+)
+_ROWS_READ_AT_ONCE = 32
+
+
+def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us: int) -> int:
+    """Store a batch of `count` messages accepted at `now_us` and return the number of its first."""
+    row = connection.execute(
+        _ADVANCE, {"topic_id": topic_id, "added": count, "size": len(arrow), "now_us": now_us}
+    ).one()
+    connection.execute(
+        _INSERT,
+        {
+            "topic_id": topic_id,
+            "last_seq": row.head_seq,
+            "count": count,
+            "bytes": len(arrow),
+            "first_us": now_us,
+            "last_us": now_us,
+            "arrow": arrow,
+        },
+    )
+    return int(row.head_seq) - count + 1
+
+
+def read_batches(connection: Connection, topic_id: int, first_seq: int) -> Iterator[StoredBatch]:
+    """The batches from the one that holds `first_seq` on, whole, as the caller asks for them."""
+    while True:
+        rows = connection.execute(
+            _READ, {"topic_id": topic_id, "first_seq": first_seq, "rows": _ROWS_READ_AT_ONCE}
+        )
+        found = 0
+        for row in rows:
+            found += 1
+            first_seq = row.last_seq + 1
+            yield StoredBatch(row.last_seq - row.count + 1, row.count, row.arrow)
+        if found < _ROWS_READ_AT_ONCE:
+            return
+
+
+def read_range(
+    connection: Connection, topic_id: int, first_seq: int, last_seq: int, *, messages_max: int, bytes_max: int
+) -> list[StoredBatch]:
+    """What the log has between two numbers, cut to fit; the first message goes however large it is."""
+    pieces: list[StoredBatch] = []
+    size = count = 0
+    for stored in read_batches(connection, topic_id, first_seq):
+        if stored.base_seq > last_seq or count >= messages_max:
+            break
+        room = min(last_seq, max(first_seq, stored.base_seq) + messages_max - count - 1)
+        piece = stored.cut(first_seq, room)
+        if size + len(piece.arrow) > bytes_max:
+            fitting = (bytes_max - size) * piece.count // len(piece.arrow)
+            if fitting < 1 and pieces:
+                break
+            piece = piece.cut(piece.base_seq, piece.base_seq + max(fitting, 1) - 1)
+            pieces.append(piece)
+            break
+        pieces.append(piece)
+        size += len(piece.arrow)
+        count += piece.count
+    return pieces
+
+
+def require_message(connection: Connection, topic_id: int, seq: int) -> StoredBatch:
+    """The message with this number, a batch of one; raises NotFound if the log has it no more, or not yet."""
+    for stored in read_batches(connection, topic_id, seq):
+        if stored.base_seq <= seq:
+            return stored.cut(seq, seq)
+        break
+    raise NotFound(f"message {seq} is not in the log")
+
+
+def seq_at(connection: Connection, topic_id: int, at_us: int) -> int:
+    """The number of the first message accepted at `at_us` or later; the next one to come if there is none.
+
+    Acceptance times follow the numbers, so the numbers are searched by halves: no index is needed.
+    """
+    row = connection.execute(select(topic.c.tail_seq, topic.c.head_seq).where(topic.c.id == topic_id)).one()
+    low, high = int(row.tail_seq), int(row.head_seq) + 1
+    while low < high:
+        middle = (low + high) // 2
+        found = connection.execute(_FIRST_AFTER, {"topic_id": topic_id, "first_seq": middle}).first()
+        if found is None:
+            high = middle
+        elif found.last_us < at_us:
+            low = found.last_seq + 1
+        elif found.first_us >= at_us:
+            high = max(low, min(middle, found.last_seq - found.count + 1))
+        else:
+            return _seq_within(connection, topic_id, found.last_seq, at_us)
+    return low
+
+
+def _seq_within(connection: Connection, topic_id: int, last_seq: int, at_us: int) -> int:
+    """The same inside one (merged) batch, whose messages were accepted at different times."""
+    stored = next(read_batches(connection, topic_id, last_seq))
+    times = stored.rows().column("accepted_at").cast("int64").to_pylist()
+    return stored.base_seq + next(row for row, us in enumerate(times) if us >= at_us)
+
+
+def batch_sizes(connection: Connection, topic_id: int, after_seq: int, rows: int) -> list[Any]:
+    """last_seq, count, bytes and last_us of the batches after a number, without their contents."""
+    return list(connection.execute(_SIZES, {"topic_id": topic_id, "after_seq": after_seq, "rows": rows}))
+
+
+def remove_through(connection: Connection, topic_id: int, last_seq: int, size: int) -> None:
+    """Remove the batches up to `last_seq`, which must end one; `size` is what they took."""
+    connection.execute(delete(batch).where(batch.c.topic_id == topic_id, batch.c.last_seq <= last_seq))
+    connection.execute(
+        update(topic).where(topic.c.id == topic_id).values(tail_seq=last_seq + 1, bytes=topic.c.bytes - size)
+    )
+
+
+def replace(connection: Connection, topic_id: int, merged: StoredBatch) -> None:
+    """Put one batch in the place of all those with the same numbers."""
+    span = (batch.c.topic_id == topic_id, batch.c.last_seq.between(merged.base_seq, merged.last_seq))
+    rows = connection.execute(select(batch.c.bytes, batch.c.first_us, batch.c.last_us).where(*span)).all()
+    connection.execute(delete(batch).where(*span))
+    connection.execute(
+        _INSERT,
+        {
+            "topic_id": topic_id,
+            "last_seq": merged.last_seq,
+            "count": merged.count,
+            "bytes": len(merged.arrow),
+            "first_us": min(row.first_us for row in rows),
+            "last_us": max(row.last_us for row in rows),
+            "arrow": merged.arrow,
+        },
+    )
+    saved = sum(row.bytes for row in rows) - len(merged.arrow)
+    connection.execute(update(topic).where(topic.c.id == topic_id).values(bytes=topic.c.bytes - saved))

@@ -1,0 +1,89 @@
+"""Reader threads: reads happen beside the writer, each thread with a connection of its own.
+
+The queue is bounded: `submit` raises HubBusy instead of growing. A read never waits for the writer.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from pregon import limits
+from pregon.errors import HubBusy, HubStopping, InternalError, PregonError
+from pregon.store.database import Database
+from pregon.store.ticket import Ticket
+
+log = logging.getLogger("pregon.store")
+T = TypeVar("T")
+
+_Job = tuple[Callable[[Connection], Any], Ticket[Any]]
+
+
+class Readers:
+    """A few threads that read."""
+
+    def __init__(self, database: Database, threads: int) -> None:
+        self._database = database
+        self._jobs: queue.Queue[_Job | None] = queue.Queue(limits.READ_QUEUE_MAX)
+        self._is_stopping = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"pregon-reader-{number}", daemon=True)
+            for number in range(1, threads + 1)
+        ]
+
+    def start(self) -> None:
+        """Begin to work."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Carry out what is queued, then end."""
+        self._is_stopping = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def submit(self, read: Callable[[Connection], T], ticket: Ticket[T]) -> None:
+        """Resolve the ticket with what `read` returns; raises HubBusy or HubStopping."""
+        if self._is_stopping:
+            raise HubStopping("the hub is stopping: connect again in a moment")
+        try:
+            self._jobs.put_nowait((read, ticket))
+        except queue.Full as error:
+            raise HubBusy("the hub has more to read than it can queue: ask again after a pause") from error
+
+    def _run(self) -> None:
+        connection = self._database.connect()
+        while (job := self._jobs.get()) is not None:
+            read, ticket = job
+            try:
+                answer = read_now(self._database, connection, read)
+            except PregonError as error:
+                ticket.fail(error)
+            else:
+                ticket.resolve(answer)
+        connection.close()
+
+
+def read_now(database: Database, connection: Connection, read: Callable[[Connection], T]) -> T:
+    """Read in one snapshot of the database; raises only our errors."""
+    try:
+        connection.exec_driver_sql("BEGIN")
+        try:
+            return read(connection)
+        finally:
+            connection.exec_driver_sql("COMMIT")
+    except DBAPIError as error:
+        raise database.translate(error) from error
+    except PregonError:
+        raise
+    except Exception as error:  # The top of a reader's loop: a bug in one read must not end the thread.
+        log.exception("a read failed by a bug")
+        raise InternalError("the hub failed to read this; its log says why") from error

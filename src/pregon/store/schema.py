@@ -1,0 +1,190 @@
+"""The tables. `migrations/` builds them step by step; a test checks that both say the same.
+
+Times are microseconds since 1970 in `*_us` columns. Numbers of messages are 1, 2, 3 … in each topic.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
+
+HEAD_REVISION = "0002"
+"""The newest migration: a database at another revision is upgraded, or refused if it is newer."""
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+# SQLite makes only an INTEGER PRIMARY KEY count by itself; elsewhere 64 bits are asked for.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+_ZERO = text("0")
+
+hub = Table(
+    "hub",
+    metadata,
+    Column("key", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+topic = Table(
+    "topic",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("name", String(160), nullable=False, unique=True),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("restricted", Boolean, nullable=False, server_default=false()),
+    Column("retention_age_ms", BigInteger),
+    Column("retention_bytes_max", BigInteger),
+    Column("retention_when_acknowledged", Boolean, nullable=False, server_default=false()),
+    # The number of the newest message, and of the oldest one still in the log.
+    Column("head_seq", BigInteger, nullable=False, server_default=_ZERO),
+    Column("tail_seq", BigInteger, nullable=False, server_default=text("1")),
+    Column("bytes", BigInteger, nullable=False, server_default=_ZERO),
+    # When the newest message was accepted: acceptance times never go back.
+    Column("accepted_us", BigInteger, nullable=False, server_default=_ZERO),
+    # Up to here small neighbouring batches have been merged.
+    Column("merged_seq", BigInteger, nullable=False, server_default=_ZERO),
+    # A deleted topic has given up its name and waits for its batches to be removed little by little.
+    Column("deleted", Boolean, nullable=False, server_default=false()),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+producer = Table(
+    "producer",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("name", String(160), nullable=False, unique=True),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+producer_topic = Table(
+    "producer_topic",
+    metadata,
+    Column("producer_id", ForeignKey("producer.id", ondelete="CASCADE"), primary_key=True),
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True),
+)
+
+subscriber = Table(
+    "subscriber",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("name", String(160), nullable=False, unique=True),
+    Column("description", Text, nullable=False, server_default=""),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+subscription = Table(
+    "subscription",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), nullable=False),
+    Column("subscriber_id", ForeignKey("subscriber.id", ondelete="CASCADE"), nullable=False),
+    # The first message that it is entitled to, and the last one up to which everything is settled.
+    Column("first_seq", BigInteger, nullable=False),
+    Column("acked_seq", BigInteger, nullable=False),
+    # Counts the replays: an acknowledgement from before a replay names an older epoch.
+    Column("epoch", Integer, nullable=False, server_default=_ZERO),
+    # Messages that went by unacknowledged because of the subscription's own limits.
+    Column("expired", BigInteger, nullable=False, server_default=_ZERO),
+    Column("pending_max", BigInteger),
+    Column("pending_age_ms", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    UniqueConstraint("topic_id", "subscriber_id"),
+)
+
+batch = Table(
+    "batch",
+    metadata,
+    # Keyed by its last number: the batch that holds message n is the first whose last_seq >= n.
+    Column("topic_id", ForeignKey("topic.id"), primary_key=True, autoincrement=False),
+    Column("last_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("count", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("first_us", BigInteger, nullable=False),
+    Column("last_us", BigInteger, nullable=False),
+    # Last, so that the rest of a row is read without it.
+    Column("arrow", LargeBinary, nullable=False),
+)
+
+parked = Table(
+    "parked",
+    metadata,
+    Column("subscription_id", ForeignKey("subscription.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    # False: parked. True: unparked, to be delivered again before anything else.
+    Column("returned", Boolean, nullable=False, server_default=false()),
+    # A returned message that was given to a puller: only then can it be acknowledged.
+    Column("handed_out", Boolean, nullable=False, server_default=false()),
+    Column("reason", Text, nullable=False, server_default=""),
+    Column("at_us", BigInteger, nullable=False),
+    # The message itself, a batch of one: retention of the log need not wait for an operator.
+    Column("arrow", LargeBinary, nullable=False),
+)
+
+expired_range = Table(
+    "expired_range",
+    metadata,
+    # Expired messages that the log still has: a replay over them makes them pending again.
+    Column("subscription_id", ForeignKey("subscription.id", ondelete="CASCADE"), primary_key=True),
+    Column("first_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("last_seq", BigInteger, nullable=False),
+)
+
+dedupe = Table(
+    "dedupe",
+    metadata,
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("producer_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("message_id", String(200), primary_key=True),
+    Column("seq", BigInteger, nullable=False),
+    Column("at_us", BigInteger, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+producer_session = Table(
+    "producer_session",
+    metadata,
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("producer_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("session", String(200), primary_key=True),
+    # The last batches, as MessagePack [[number, base_seq, count], …], oldest first.
+    Column("batches", LargeBinary, nullable=False),
+    Column("at_us", BigInteger, nullable=False, index=True),
+)
+
+trace = Table(
+    "trace",
+    metadata,
+    # Names, not ids: what was proved stays proved when a topic is deleted.
+    Column("id", _Id, primary_key=True),
+    Column("at_us", BigInteger, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("topic", String(160), nullable=False),
+    Column("producer", String(160), nullable=False, server_default=""),
+    Column("subscriber", String(160), nullable=False, server_default=""),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("detail", Text, nullable=False, server_default=""),
+)
+Index("ix_trace_topic_last_seq", trace.c.topic, trace.c.last_seq)
+Index("ix_trace_at_us", trace.c.at_us)

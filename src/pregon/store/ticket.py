@@ -1,0 +1,75 @@
+"""A ticket: the promise of an answer that another thread will give.
+
+Much lighter than `concurrent.futures.Future`, because there is one for every message that is published
+alone: no lock and no condition unless somebody blocks on it. One callback at most, called in the thread
+that resolves the ticket.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from pregon.errors import HubUnreachable, PregonError
+
+T = TypeVar("T")
+
+_callback_lock = threading.Lock()
+"""Held for two assignments; one for all tickets, so that a ticket stays small."""
+
+
+class Ticket(Generic[T]):
+    """Resolved once, with a value or an error."""
+
+    __slots__ = ("_callback", "_error", "_event", "_value", "is_done")
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self._value: T | None = None
+        self._error: PregonError | None = None
+        self._callback: Callable[[Ticket[T]], None] | None = None
+        self._event: threading.Event | None = None
+
+    def resolve(self, value: T) -> None:
+        """Answer with a value."""
+        self._value = value
+        self._finish()
+
+    def fail(self, error: PregonError) -> None:
+        """Answer with an error."""
+        self._error = error
+        self._finish()
+
+    def _finish(self) -> None:
+        with _callback_lock:
+            self.is_done = True
+            callback, self._callback = self._callback, None
+        if callback is not None:
+            callback(self)
+        # Whoever waits made its event before it looked at is_done, so one of the two sees the other.
+        if self._event is not None:
+            self._event.set()
+
+    def when_done(self, callback: Callable[[Ticket[T]], None]) -> None:
+        """Call back once, now if it is resolved already."""
+        with _callback_lock:
+            is_done = self.is_done
+            if not is_done:
+                self._callback = callback
+        if is_done:
+            callback(self)
+
+    def result(self, timeout_s: float = 30.0) -> T:
+        """Wait for the answer; raises its error, or HubUnreachable when it does not come in time."""
+        if not self.is_done:
+            self._event = threading.Event()
+            if not self.is_done and not self._event.wait(timeout_s):
+                raise HubUnreachable(f"no answer in {timeout_s} s")
+        return self.value()
+
+    def value(self) -> T:
+        """The answer of a resolved ticket; raises its error."""
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]

@@ -1,0 +1,286 @@
+"""The commands of PREGON/1: a number, the header of the request, the header of the answer.
+
+Headers are MessagePack maps. A field that is left out has its default; a field that is not known is
+ignored, so that a newer client can talk to an older hub.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from pregon.errors import PregonError, error_from_code
+from pregon.limits import PULL_BYTES_MAX
+from pregon.model.message import DEFAULT_CONTENT_TYPE
+
+
+class Command(IntEnum):
+    """What a request asks for."""
+
+    PING = 1
+    PUBLISH = 2
+    PUBLISH_BATCH = 3
+    PULL = 4
+    ACK = 5
+    READ = 6
+    PARK = 7
+    UNPARK = 8
+    PARKED = 9
+    REPLAY = 10
+    ACCOUNT = 11
+    TRACES = 12
+    CREATE = 13
+    UPDATE = 14
+    DELETE = 15
+    SHOW = 16
+    LIST = 17
+    STATUS = 18
+
+
+class Header(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What every header is."""
+
+
+class Ping(Header):
+    """Are you there? Answered with Pong."""
+
+
+class Pong(Header):
+    """The hub is there."""
+
+    version: str = ""
+    now_us: int = 0
+
+
+class Publish(Header):
+    """Store one message; the payload is its body. Answered with Published."""
+
+    topic: str
+    producer: str
+    id: str
+    key: str | None = None
+    content_type: str = DEFAULT_CONTENT_TYPE
+    headers: dict[str, str] = {}
+    published_us: int = 0
+
+
+class PublishBatch(Header):
+    """Store a batch; the payload is an Arrow record batch message of version 1. Answered with Published."""
+
+    topic: str
+    producer: str
+    session: str = ""
+    number: int = 0
+
+
+class Published(Header):
+    """It is on disk: the number of the first message, how many, and whether they were there already."""
+
+    seq: int
+    count: int = 1
+    duplicate: bool = False
+
+
+class Pull(Header):
+    """What is pending. Answered with Messages."""
+
+    topic: str
+    subscriber: str
+    ack: int | None = None
+    epoch: int | None = None
+    max: int = 500
+    bytes_max: int = PULL_BYTES_MAX
+    wait_ms: int = 0
+
+
+class Read(Header):
+    """Messages by number, whoever subscribed. Answered with Messages."""
+
+    topic: str
+    first_seq: int = 1
+    last_seq: int | None = None
+    max: int = 500
+    bytes_max: int = PULL_BYTES_MAX
+
+
+class Messages(Header):
+    """Messages: payload frame i is a stored Arrow batch whose first number is base_seqs[i]."""
+
+    base_seqs: list[int] = []
+    counts: list[int] = []
+    epoch: int = 0
+    acked_seq: int = 0
+    head_seq: int = 0
+    tail_seq: int = 0
+
+
+class Ack(Header):
+    """Acknowledge everything up to seq. Answered with Cursor."""
+
+    topic: str
+    subscriber: str
+    seq: int
+    epoch: int | None = None
+
+
+class Park(Header):
+    """Set pending messages aside. Answered with Count."""
+
+    topic: str
+    subscriber: str
+    seqs: list[int]
+    reason: str = ""
+
+
+class Unpark(Header):
+    """Deliver parked messages again; no numbers means all. Answered with Count."""
+
+    topic: str
+    subscriber: str
+    seqs: list[int] = []
+
+
+class Parked(Header):
+    """What is set aside, after a number. Answered with Rows."""
+
+    topic: str
+    subscriber: str
+    after_seq: int = 0
+
+
+class Replay(Header):
+    """Move the cursor back to a number or to a time. Answered with Cursor."""
+
+    topic: str
+    subscriber: str
+    from_seq: int | None = None
+    from_us: int | None = None
+
+
+class Account(Header):
+    """Where every message of a subscription is. Answered with Rows of one."""
+
+    topic: str
+    subscriber: str
+
+
+class Cursor(Header):
+    """Where a subscription stands."""
+
+    acked_seq: int
+    epoch: int = 0
+
+
+class Count(Header):
+    """How many were changed."""
+
+    count: int
+
+
+class Traces(Header):
+    """Search the traces. Answered with Rows."""
+
+    query: dict[str, Any] = {}
+
+
+class Create(Header):
+    """Register an entry of a kind. Answered with Rows of one."""
+
+    kind: str
+    entry: dict[str, Any]
+
+
+class Update(Header):
+    """Change some fields of an entry. Answered with Rows of one."""
+
+    kind: str
+    names: list[str]
+    values: dict[str, Any]
+
+
+class Delete(Header):
+    """Delete an entry. Answered with Count."""
+
+    kind: str
+    names: list[str]
+
+
+class Show(Header):
+    """One entry. Answered with Rows of one."""
+
+    kind: str
+    names: list[str]
+
+
+class List(Header):
+    """Entries of a kind, by name, after a name. Answered with Rows."""
+
+    kind: str
+    after: list[str] = []
+    names: list[str] = []
+    max: int = 100
+
+
+class Status(Header):
+    """How the hub is. Answered with Rows of one."""
+
+
+class Rows(Header):
+    """Rows as maps; what is in them depends on the command."""
+
+    rows: list[dict[str, Any]] = []
+
+
+class Error(Header):
+    """It was not done: a stable code, a sentence for people, and whether to try again."""
+
+    code: str
+    message: str
+    retryable: bool = False
+
+
+REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
+    Command.PING: (Ping, Pong),
+    Command.PUBLISH: (Publish, Published),
+    Command.PUBLISH_BATCH: (PublishBatch, Published),
+    Command.PULL: (Pull, Messages),
+    Command.ACK: (Ack, Cursor),
+    Command.READ: (Read, Messages),
+    Command.PARK: (Park, Count),
+    Command.UNPARK: (Unpark, Count),
+    Command.PARKED: (Parked, Rows),
+    Command.REPLAY: (Replay, Cursor),
+    Command.ACCOUNT: (Account, Rows),
+    Command.TRACES: (Traces, Rows),
+    Command.CREATE: (Create, Rows),
+    Command.UPDATE: (Update, Rows),
+    Command.DELETE: (Delete, Count),
+    Command.SHOW: (Show, Rows),
+    Command.LIST: (List, Rows),
+    Command.STATUS: (Status, Rows),
+}
+COMMAND_OF = {request: command for command, (request, _) in REQUESTS.items()}
+
+REQUEST_DECODERS = {command: msgspec.msgpack.Decoder(types[0]) for command, types in REQUESTS.items()}
+ANSWER_DECODERS = {command: msgspec.msgpack.Decoder(types[1]) for command, types in REQUESTS.items()}
+ERROR_DECODER = msgspec.msgpack.Decoder(Error)
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode_header(header: Header) -> bytes:
+    """A header as MessagePack."""
+    return _encoder.encode(header)
+
+
+def header_of_error(error: PregonError) -> Error:
+    """An error as it travels."""
+    return Error(code=error.code, message=str(error), retryable=error.is_retryable)
+
+
+def error_of_header(header: bytes) -> PregonError:
+    """An error that has travelled."""
+    decoded = ERROR_DECODER.decode(header)
+    return error_from_code(decoded.code, decoded.message)
