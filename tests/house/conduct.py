@@ -49,9 +49,7 @@ def unexplained_catches(source: Source) -> list[str]:
         above = lines[handler.lineno - 2].strip()
         beside = lines[handler.lineno - 1].partition("#")[2]
         if names and not _is_reason(beside) and not (above.startswith("#") and _is_reason(above)):
-            found.append(
-                f"{source.at(handler)}: except {', '.join(sorted(names))} without a comment that says why"
-            )
+            found.append(f"{source.at(handler)}: except {', '.join(sorted(names))} without a comment that says why")
     return found
 
 
@@ -77,10 +75,7 @@ def unfinished_work(source: Source) -> list[str]:
 
 def orphan_raises(source: Source) -> list[str]:
     """An error raised while handling another names its cause: `raise ... from`."""
-    return [
-        f"{source.at(node)}: raise without from, inside except"
-        for node in _orphans(source.tree, handling=False)
-    ]
+    return [f"{source.at(node)}: raise without from, inside except" for node in _orphans(source.tree, handling=False)]
 
 
 def _orphans(node: ast.AST, *, handling: bool) -> Iterator[ast.Raise]:
@@ -89,9 +84,7 @@ def _orphans(node: ast.AST, *, handling: bool) -> Iterator[ast.Raise]:
     # A function defined inside a handler runs later, when nothing is being handled.
     starts_anew = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     for child in ast.iter_child_nodes(node):
-        yield from _orphans(
-            child, handling=(handling and not starts_anew) or isinstance(node, ast.ExceptHandler)
-        )
+        yield from _orphans(child, handling=(handling and not starts_anew) or isinstance(node, ast.ExceptHandler))
 
 
 def _handlers(source: Source) -> list[ast.ExceptHandler]:

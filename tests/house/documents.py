@@ -37,9 +37,7 @@ def undocumented_commands(command: Command, path: str, document: str) -> list[st
     for name, options in _commands(command, path):
         if not _has_word(apart, name):
             found.append(f"`{name}` is not documented")
-        found += [
-            f"`{option}` of `{name}` is not documented" for option in options if not _has_word(apart, option)
-        ]
+        found += [f"`{option}` of `{name}` is not documented" for option in options if not _has_word(apart, option)]
     return found
 
 
@@ -48,9 +46,7 @@ def undocumented_settings(settings: type[msgspec.Struct], document: str) -> list
     apart = set_apart(document)
     names = list(_settings(settings, ""))
     spellings = [(name, "PREGON_" + re.sub(r"[.-]", "_", name).upper()) for name in names]
-    return [
-        f"`{word}` is not documented" for pair in spellings for word in pair if not _has_word(apart, word)
-    ]
+    return [f"`{word}` is not documented" for pair in spellings for word in pair if not _has_word(apart, word)]
 
 
 def undocumented_codes(errors: Iterable[type[Exception]], document: str) -> list[str]:
@@ -58,9 +54,7 @@ def undocumented_codes(errors: Iterable[type[Exception]], document: str) -> list
     apart = set_apart(document)
     codes = {code: error for error in errors if (code := own_code(error))}
     return [
-        f"`{code}` of {error.__name__} is not documented"
-        for code, error in codes.items()
-        if not _has_word(apart, code)
+        f"`{code}` of {error.__name__} is not documented" for code, error in codes.items() if not _has_word(apart, code)
     ]
 
 

@@ -107,11 +107,7 @@ def undeclared_parts(names: Iterable[str]) -> list[str]:
 
 def circles(map_: dict[str, Parts]) -> list[str]:
     """Why a map is no order, if it is none."""
-    unknown = [
-        f"{part} may import {other}, which is not on the map"
-        for part in map_
-        for other in map_[part] - {*map_}
-    ]
+    unknown = [f"{part} may import {other}, which is not on the map" for part in map_ for other in map_[part] - {*map_}]
     try:
         TopologicalSorter(map_).prepare()
     except CycleError as circle:

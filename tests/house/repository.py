@@ -16,16 +16,12 @@ _LOCKS = ("requirements*.txt", "*.lock")
 
 def workplace_paths(name: str, text: str) -> list[str]:
     """Lines that name a folder of the machine where the project was made."""
-    return [
-        f"{name}:{number}: {line.strip()[:80]}" for number, line in _numbered(text) if _WORKPLACE.search(line)
-    ]
+    return [f"{name}:{number}: {line.strip()[:80]}" for number, line in _numbered(text) if _WORKPLACE.search(line)]
 
 
 def addresses_in_lock(name: str, text: str) -> list[str]:
     """Lines of a lock file that say where to fetch from: that is the choice of whoever installs."""
-    return [
-        f"{name}:{number}: {line.strip()[:80]}" for number, line in _numbered(text) if _ADDRESS.search(line)
-    ]
+    return [f"{name}:{number}: {line.strip()[:80]}" for number, line in _numbered(text) if _ADDRESS.search(line)]
 
 
 def lock_files(names: Iterable[str]) -> list[str]:
@@ -42,9 +38,7 @@ def lock_files(names: Iterable[str]) -> list[str]:
 def missing_commands(text: str, commands: Iterable[str]) -> list[str]:
     """Commands that a script does not run; a comment runs nothing."""
     live = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    return [
-        f"`{command}` is not there" for command in commands if not re.search(rf"\b{command}(?![\w-])", live)
-    ]
+    return [f"`{command}` is not there" for command in commands if not re.search(rf"\b{command}(?![\w-])", live)]
 
 
 def missing_targets(makefile: str, targets: Iterable[str]) -> list[str]:

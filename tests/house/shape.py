@@ -36,9 +36,7 @@ def long_functions(source: Source) -> list[str]:
     for function in _functions(source.tree):
         lines = (function.end_lineno or function.lineno) - function.lineno + 1
         if lines > FUNCTION_LINES_MAX:
-            found.append(
-                f"{source.at(function)}: {function.name} has {lines} lines, at most {FUNCTION_LINES_MAX}"
-            )
+            found.append(f"{source.at(function)}: {function.name} has {lines} lines, at most {FUNCTION_LINES_MAX}")
     return found
 
 
@@ -79,9 +77,7 @@ def curt_packages(source: Source) -> list[str]:
 def empty_names(source: Source) -> list[str]:
     """No file or folder has a name that could hold anything."""
     parts = (*source.path.parent.parts, source.path.stem)
-    return [
-        f"{source.name}: `{part}` says nothing of what is inside" for part in parts if part in EMPTY_NAMES
-    ]
+    return [f"{source.name}: `{part}` says nothing of what is inside" for part in parts if part in EMPTY_NAMES]
 
 
 def undescribed_names(source: Source) -> list[str]:

@@ -60,9 +60,7 @@ class ForgottenError(LostError):
 
 
 def test_a_command_and_its_options_left_out_are_reported() -> None:
-    document = (
-        "# `pregon`\n\n`pregon topic add` takes `--keep-all`; pregon topic drop and --no-keep stand in prose."
-    )
+    document = "# `pregon`\n\n`pregon topic add` takes `--keep-all`; pregon topic drop and --no-keep stand in prose."
 
     found = documents.undocumented_commands(small_app(), "pregon", document)
 
@@ -82,9 +80,7 @@ def test_a_complete_page_of_commands_has_nothing_to_report() -> None:
 
 
 def test_a_setting_left_out_is_reported_by_each_of_its_names() -> None:
-    document = (
-        "The data is in `data` (`PREGON_DATA`); `http.port` is `PREGON_HTTP_PORT`; `PREGON_HTTP_MAX_CLIENTS`."
-    )
+    document = "The data is in `data` (`PREGON_DATA`); `http.port` is `PREGON_HTTP_PORT`; `PREGON_HTTP_MAX_CLIENTS`."
 
     found = documents.undocumented_settings(Settings, document) + documents.undocumented_settings(Http, "")
 
@@ -117,13 +113,9 @@ def test_errors_that_share_a_code_are_reported() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "line", ["| `ROWS_MAX` | 10,000 |", "`ROWS_MAX` = 10000.", "ROWS_MAX: 10,000, no more"]
-)
+@pytest.mark.parametrize("line", ["| `ROWS_MAX` | 10,000 |", "`ROWS_MAX` = 10000.", "ROWS_MAX: 10,000, no more"])
 def test_a_limit_may_be_written_as_people_write_numbers(line: str) -> None:
-    limits = documents.constants_of(
-        {"ROWS_MAX": 10_000, "__doc__": "", "Final": object, "TYPE_CHECKING": False}
-    )
+    limits = documents.constants_of({"ROWS_MAX": 10_000, "__doc__": "", "Final": object, "TYPE_CHECKING": False})
 
     found = documents.undocumented_limits(limits, f"# Limits\n\n{line}\n")
 

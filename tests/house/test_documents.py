@@ -53,9 +53,7 @@ def test_every_limit_is_documented_with_its_value() -> None:
 
 def test_every_relative_link_leads_to_a_file() -> None:
     pages = [
-        name
-        for name in kept_files()
-        if name == "README.md" or (name.startswith("docs/") and name.endswith(".md"))
+        name for name in kept_files() if name == "README.md" or (name.startswith("docs/") and name.endswith(".md"))
     ]
 
     found = [f"{page}: {broken}" for page in pages for broken in broken_links_of(ROOT / page)]
@@ -74,6 +72,4 @@ def test_the_readme_shows_how_to_run_and_how_to_test() -> None:
 
 def broken_links_of(page: Path) -> list[str]:
     """The broken links of a page, sought from where the page stands."""
-    return documents.broken_links(
-        page.read_text(encoding="utf-8"), lambda target: (page.parent / target).exists()
-    )
+    return documents.broken_links(page.read_text(encoding="utf-8"), lambda target: (page.parent / target).exists())

@@ -85,9 +85,7 @@ def test_a_folder_with_a_like_name_is_not_reported() -> None:
 def test_an_address_in_a_lock_file_is_reported() -> None:
     names = ["requirements-dev.txt", "requirements/dev.txt", "deploy/uv.lock", "README.md", "requirements.in"]
 
-    found = repository.addresses_in_lock(
-        "uv.lock", "a==1\n--index-url https://pypi.example/simple\nb @ http://x/b.whl"
-    )
+    found = repository.addresses_in_lock("uv.lock", "a==1\n--index-url https://pypi.example/simple\nb @ http://x/b.whl")
 
     assert repository.lock_files(names) == names[:3]
     assert [line.split(":")[1] for line in found] == ["2", "3"]

@@ -245,8 +245,8 @@ class Hub:
         """Change some fields of an entry."""
         return self._submit(CatalogOperation(self._directory, registry.change_entry(kind, names, values)))
 
-    def delete(self, kind: str, names: tuple[str, ...]) -> Ticket[None]:
-        """Delete an entry."""
+    def delete(self, kind: str, names: tuple[str, ...]) -> Ticket[bool]:
+        """Delete an entry; answers with whether there was one."""
         return self._submit(CatalogOperation(self._directory, registry.delete(kind, names)))
 
     def show(self, kind: str, names: tuple[str, ...]) -> Ticket[Entry]:

@@ -63,7 +63,10 @@ class Maintenance:
     """Runs housekeeping now and then, and whenever it is asked to."""
 
     def __init__(
-        self, committer: Committer, read: Callable[[Callable[[Connection], list[int]]], list[int]], keeping: Keeping
+        self,
+        committer: Committer,
+        read: Callable[[Callable[[Connection], list[int]]], list[int]],
+        keeping: Keeping,
     ) -> None:
         self._committer = committer
         self._read = read

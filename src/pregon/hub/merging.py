@@ -36,9 +36,9 @@ def plan_merges(batches: Sequence[Any]) -> tuple[list[tuple[int, int]], int]:
     start: int | None = None
     members = count = size = settled = 0
     for one in batches:
-        first_seq = one.last_seq - one.count + 1
+        first_seq = one.last_seq - one.messages + 1
         is_small = one.bytes < SMALL_BYTES
-        is_full = size + one.bytes > MERGED_BYTES_MAX or count + one.count > MERGED_MESSAGES_MAX
+        is_full = size + one.bytes > MERGED_BYTES_MAX or count + one.messages > MERGED_MESSAGES_MAX
         if start is not None and (not is_small or is_full):
             if members > 1:
                 runs.append((start, first_seq - 1))
@@ -47,9 +47,9 @@ def plan_merges(batches: Sequence[Any]) -> tuple[list[tuple[int, int]], int]:
         if not is_small:
             settled = one.last_seq
         elif start is None:
-            start, members, count, size = first_seq, 1, one.count, one.bytes
+            start, members, count, size = first_seq, 1, one.messages, one.bytes
         else:
-            members, count, size = members + 1, count + one.count, size + one.bytes
+            members, count, size = members + 1, count + one.messages, size + one.bytes
     if start is not None and members >= WAITING_MIN:
         runs.append((start, batches[-1].last_seq))
     return runs, settled
@@ -77,17 +77,14 @@ class Merge:
         batches = log.batch_sizes(connection, self._topic_id, merged_seq, _BATCHES_AT_ONCE)
         runs, settled = plan_merges(batches)
         for first_seq, last_seq in runs:
-            members = [
-                stored
-                for stored in log.read_range(
-                    connection,
-                    self._topic_id,
-                    first_seq,
-                    last_seq,
-                    messages_max=2 * MERGED_MESSAGES_MAX,
-                    bytes_max=2 * MERGED_BYTES_MAX,
-                )
-            ]
+            members = log.read_range(
+                connection,
+                self._topic_id,
+                first_seq,
+                last_seq,
+                messages_max=2 * MERGED_MESSAGES_MAX,
+                bytes_max=2 * MERGED_BYTES_MAX,
+            )
             log.replace(connection, self._topic_id, join(members))
         if settled > merged_seq:
             connection.execute(update(topic).where(topic.c.id == self._topic_id).values(merged_seq=settled))

@@ -43,7 +43,16 @@ class Published(msgspec.Struct, frozen=True):
 class PublishOne:
     """A single message, already checked, with its id."""
 
-    __slots__ = ("_context", "is_durable", "message", "producer", "published_us", "size_bytes", "ticket", "topic")
+    __slots__ = (
+        "_context",
+        "is_durable",
+        "message",
+        "producer",
+        "published_us",
+        "size_bytes",
+        "ticket",
+        "topic",
+    )
 
     def __init__(
         self, context: PublishContext, topic: str, producer: str, message: Outgoing, published_us: int
@@ -74,7 +83,13 @@ class PublishBatch:
     )  # fmt: skip
 
     def __init__(
-        self, context: PublishContext, topic: str, producer: str, batch: pa.RecordBatch, session: str, number: int
+        self,
+        context: PublishContext,
+        topic: str,
+        producer: str,
+        batch: pa.RecordBatch,
+        session: str,
+        number: int,
     ) -> None:
         self._context = context
         self.topic = topic
@@ -212,7 +227,13 @@ class _Gathered:
         remember_published(
             connection,
             [
-                {"topic_id": topic_id, "producer_id": key[0], "message_id": key[1], "seq": seq, "at_us": now_us}
+                {
+                    "topic_id": topic_id,
+                    "producer_id": key[0],
+                    "message_id": key[1],
+                    "seq": seq,
+                    "at_us": now_us,
+                }
                 for key, seq in numbers.items()
             ],
         )

@@ -11,6 +11,7 @@ acknowledges exactly what the answer had.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
@@ -173,10 +174,10 @@ class _Attempt:
         ticket.when_done(self._guard(self._have_read))
         self._puller._readers.submit(lambda connection: _read(connection, self._request), ticket)
 
-    def _guard(self, step: Callable[[Ticket[object]], None]) -> Callable[[Ticket[object]], None]:
+    def _guard(self, step: Callable[[Ticket[Any]], None]) -> Callable[[Ticket[Any]], None]:
         """A step whose error is the answer."""
 
-        def guarded(ticket: Ticket[object]) -> None:
+        def guarded(ticket: Ticket[Any]) -> None:
             try:
                 step(ticket)
             except PregonError as error:

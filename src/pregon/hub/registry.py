@@ -65,9 +65,23 @@ def create(entry: Entry) -> Callable[[Transaction, Directory], Entry]:
     return change
 
 
-def change_entry(kind: str, names: tuple[str, ...], values: dict[str, Any]) -> Callable[[Transaction, Directory], Entry]:
+def change_entry(
+    kind: str, names: tuple[str, ...], values: dict[str, Any]
+) -> Callable[[Transaction, Directory], Entry]:
     """The change that gives some fields of an entry other values; raises BadRequest for fields it cannot change."""
-    fixed = {"name", "topic", "subscriber", "start", "head_seq", "tail_seq", "bytes", "created_us", "first_seq", "acked_seq", "epoch"}
+    fixed = {
+        "name",
+        "topic",
+        "subscriber",
+        "start",
+        "head_seq",
+        "tail_seq",
+        "bytes",
+        "created_us",
+        "first_seq",
+        "acked_seq",
+        "epoch",
+    }
     wrong = sorted(set(values) & fixed | set(values) - set(_type_of(kind).__struct_fields__))
     if wrong:
         raise BadRequest(f"{', '.join(wrong)} of a {kind} cannot be changed")
@@ -85,22 +99,26 @@ def change_entry(kind: str, names: tuple[str, ...], values: dict[str, Any]) -> C
     return change
 
 
-def delete(kind: str, names: tuple[str, ...]) -> Callable[[Transaction, Directory], None]:
-    """The change that deletes an entry; raises NotFound."""
+def delete(kind: str, names: tuple[str, ...]) -> Callable[[Transaction, Directory], bool]:
+    """The change that deletes an entry; answers with whether there was one, so that it can be repeated."""
     _type_of(kind)
     _require_names(kind, names)
 
-    def change(transaction: Transaction, _directory: Directory) -> None:
+    def change(transaction: Transaction, _directory: Directory) -> bool:
         if kind == "subscription":
-            catalog.delete_subscription(transaction.connection, names[0], names[1])
-        else:
-            catalog.delete_named(transaction.connection, kind, names[0])
+            return catalog.delete_subscription(transaction.connection, names[0], names[1])
+        return catalog.delete_named(transaction.connection, kind, names[0])
 
     return change
 
 
 def list_entries(
-    connection: Connection, kind: str, *, after: tuple[str, ...] = (), names: tuple[str, ...] = (), rows_max: int = 100
+    connection: Connection,
+    kind: str,
+    *,
+    after: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
+    rows_max: int = 100,
 ) -> list[Entry]:
     """A page of a kind, by name, after a name; `names` restricts (a subscription: topic, subscriber, "" for any)."""
     rows_max = max(1, min(rows_max, LIST_ROWS_MAX))
@@ -179,7 +197,11 @@ def _settable(entry: Entry) -> dict[str, Any]:
 
 def _as_stored(entry: Entry, there: Entry) -> Entry:
     """The entry with its lists in the order in which the store has them."""
-    return msgspec.structs.replace(entry, topics=tuple(sorted(set(entry.topics)))) if isinstance(entry, Producer) else entry
+    return (
+        msgspec.structs.replace(entry, topics=tuple(sorted(set(entry.topics))))
+        if isinstance(entry, Producer)
+        else entry
+    )
 
 
 def _insert(transaction: Transaction, directory: Directory, entry: Entry) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from pregon.hub.settle import trace_runs
 from pregon.model import trace
 from pregon.model.trace import Trace
 from pregon.store import cursors, log
@@ -25,7 +26,6 @@ from pregon.store.schema import topic
 from pregon.store.ticket import Ticket
 from pregon.store.traces import runs_between
 from pregon.store.transaction import Transaction
-from pregon.hub.settle import trace_runs
 
 _BATCHES_AT_ONCE = 200
 
@@ -97,7 +97,11 @@ class Retain:
         cursors.forget_expired(transaction.connection, self._topic_id, last_seq + 1)
         transaction.traces.append(
             Trace(
-                at_us=transaction.now_us, kind=trace.REMOVED, topic=row.name, first_seq=row.tail_seq, last_seq=last_seq
+                at_us=transaction.now_us,
+                kind=trace.REMOVED,
+                topic=row.name,
+                first_seq=row.tail_seq,
+                last_seq=last_seq,
             )
         )
         return removable == _BATCHES_AT_ONCE

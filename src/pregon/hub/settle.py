@@ -61,7 +61,11 @@ def require_place(connection: Any, topic: str, subscriber: str) -> Place:
 
 
 def trace_runs(
-    transaction: Transaction, kind: str, who: tuple[str, str], runs: Sequence[tuple[int, int]], detail: str = ""
+    transaction: Transaction,
+    kind: str,
+    who: tuple[str, str],
+    runs: Sequence[tuple[int, int]],
+    detail: str = "",
 ) -> None:
     """Trace ranges of a subscription, given as (topic, subscriber)."""
     for first, last in runs:
@@ -133,7 +137,9 @@ class Park(SubscriptionOperation[int]):
             raise LimitReached(f"{cursor.subscriber} has {len(aside)} messages set aside: unpark some first")
         for seq in fresh:
             if not cursor.acked_seq < seq <= cursor.head_seq:
-                raise NotPending(f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked")
+                raise NotPending(
+                    f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked"
+                )
         rows = [
             {
                 "subscription_id": place.id,
@@ -165,10 +171,11 @@ class Unpark(SubscriptionOperation[int]):
         connection, cursor = transaction.connection, place.cursor
         aside = cursors.set_aside(connection, place.id)
         parked = sorted(one.seq for one in aside.values() if not one.returned)
-        wanted = self._seqs or parked
-        missing = sorted(set(wanted) - set(parked))
-        if missing:
-            raise NotPending(f"message {missing[0]} is not parked for {cursor.subscriber}")
+        for seq in self._seqs:
+            # What is pending or returned already is no error: the same request may come twice.
+            if seq not in aside and not cursor.acked_seq < seq <= cursor.head_seq:
+                raise NotPending(f"message {seq} is not parked for {cursor.subscriber}")
+        wanted = [seq for seq in self._seqs if seq in set(parked)] if self._seqs else parked
         # After the cursor a message is pending as soon as it is not parked; before it, it needs its row.
         cursors.delete_parked(connection, place.id, [seq for seq in wanted if seq > cursor.acked_seq])
         cursors.update_parked(connection, place.id, [seq for seq in wanted if seq <= cursor.acked_seq], returned=True)

@@ -80,7 +80,9 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         """Itself, if its values make sense; raises BadRequest."""
         for name, value in (("pending_max", self.pending_max), ("pending_age_ms", self.pending_age_ms)):
             if value is not None and value <= 0:
-                raise BadRequest(f"{name} must be more than 0; leave it out to keep messages until they are acknowledged")
+                raise BadRequest(
+                    f"{name} must be more than 0; leave it out to keep messages until they are acknowledged"
+                )
         if self.start not in (EARLIEST, LATEST) and not (self.start.isascii() and self.start.isdigit()):
             raise BadRequest(f"start is {EARLIEST!r}, {LATEST!r} or a message number, not {self.start[:40]!r}")
         return self

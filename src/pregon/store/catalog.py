@@ -169,33 +169,33 @@ def may_publish(connection: Connection, producer_id: int, topic_id: int) -> bool
     return found is not None
 
 
-def delete_named(connection: Connection, kind: str, name: str) -> None:
-    """Delete a producer or a subscriber, or let a topic go; raises NotFound.
+def delete_named(connection: Connection, kind: str, name: str) -> bool:
+    """Delete a producer or a subscriber, or let a topic go; whether there was one.
 
     A topic gives up its name and its subscriptions at once; its batches are removed little by little.
     """
-    row_id = require_id(connection, kind, name)
+    row_id = find_id(connection, kind, name)
+    if row_id is None:
+        return False
     if kind != "topic":
         table = _TABLES[kind]
         connection.execute(delete(table).where(table.c.id == row_id))
-        return
+        return True
     connection.execute(delete(subscription).where(subscription.c.topic_id == row_id))
     connection.execute(delete(producer_topic).where(producer_topic.c.topic_id == row_id))
     # No name that people can give begins with '#'.
     connection.execute(update(topic).where(topic.c.id == row_id).values(name=f"#{row_id}", deleted=True))
+    return True
 
 
-def delete_subscription(connection: Connection, topic_name: str, subscriber_name: str) -> None:
-    """Delete a subscription; raises NotFound."""
-    topic_id = require_id(connection, "topic", topic_name)
-    subscriber_id = require_id(connection, "subscriber", subscriber_name)
+def delete_subscription(connection: Connection, topic_name: str, subscriber_name: str) -> bool:
+    """Delete a subscription; whether there was one."""
+    topic_id = find_id(connection, "topic", topic_name)
+    subscriber_id = find_id(connection, "subscriber", subscriber_name)
     done = connection.execute(
-        delete(subscription).where(
-            subscription.c.topic_id == topic_id, subscription.c.subscriber_id == subscriber_id
-        )
+        delete(subscription).where(subscription.c.topic_id == topic_id, subscription.c.subscriber_id == subscriber_id)
     )
-    if not done.rowcount:
-        raise NotFound(f"{subscriber_name} is not subscribed to {topic_name}")
+    return done.rowcount > 0
 
 
 def sweep_deleted(connection: Connection, batches_max: int) -> int:

@@ -102,9 +102,7 @@ def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
     """Put the cursor at an earlier number and begin a new epoch: what comes after it is pending again."""
     revived = 0
     ranges = connection.execute(
-        select(expired_range).where(
-            expired_range.c.subscription_id == place.id, expired_range.c.last_seq > acked_seq
-        )
+        select(expired_range).where(expired_range.c.subscription_id == place.id, expired_range.c.last_seq > acked_seq)
     ).all()
     for row in ranges:
         _replace_range(connection, place.id, row, acked_seq)
@@ -192,9 +190,7 @@ def update_parked(connection: Connection, subscription_id: int, seqs: Iterable[i
 
 def delete_parked(connection: Connection, subscription_id: int, seqs: Iterable[int]) -> None:
     """The exceptions are settled."""
-    connection.execute(
-        delete(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs)))
-    )
+    connection.execute(delete(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))))
 
 
 def returned_messages(connection: Connection, subscription_id: int, messages_max: int) -> list[StoredBatch]:

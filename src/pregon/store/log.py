@@ -22,27 +22,25 @@ _ADVANCE = (
     .values(
         head_seq=topic.c.head_seq + bindparam("added"),
         bytes=topic.c.bytes + bindparam("size"),
-        accepted_us=case(
-            (topic.c.accepted_us > bindparam("now_us"), topic.c.accepted_us), else_=bindparam("now_us")
-        ),
+        accepted_us=case((topic.c.accepted_us > bindparam("now_us"), topic.c.accepted_us), else_=bindparam("now_us")),
     )
     .returning(topic.c.head_seq, topic.c.accepted_us)
 )
 _INSERT = insert(batch)
 _READ = (
-    select(batch.c.last_seq, batch.c.count, batch.c.bytes, batch.c.arrow)
+    select(batch.c.last_seq, batch.c.messages, batch.c.bytes, batch.c.arrow)
     .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
     .order_by(batch.c.last_seq)
     .limit(bindparam("rows"))
 )
 _FIRST_AFTER = (
-    select(batch.c.last_seq, batch.c.count, batch.c.first_us, batch.c.last_us)
+    select(batch.c.last_seq, batch.c.messages, batch.c.first_us, batch.c.last_us)
     .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
     .order_by(batch.c.last_seq)
     .limit(1)
 )
 _SIZES = (
-    select(batch.c.last_seq, batch.c.count, batch.c.bytes, batch.c.last_us)
+    select(batch.c.last_seq, batch.c.messages, batch.c.bytes, batch.c.last_us)
     .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq > bindparam("after_seq"))
     .order_by(batch.c.last_seq)
     .limit(bindparam("rows"))
@@ -60,7 +58,7 @@ def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us
         {
             "topic_id": topic_id,
             "last_seq": row.head_seq,
-            "count": count,
+            "messages": count,
             "bytes": len(arrow),
             "first_us": now_us,
             "last_us": now_us,
@@ -73,14 +71,12 @@ def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us
 def read_batches(connection: Connection, topic_id: int, first_seq: int) -> Iterator[StoredBatch]:
     """The batches from the one that holds `first_seq` on, whole, as the caller asks for them."""
     while True:
-        rows = connection.execute(
-            _READ, {"topic_id": topic_id, "first_seq": first_seq, "rows": _ROWS_READ_AT_ONCE}
-        )
+        rows = connection.execute(_READ, {"topic_id": topic_id, "first_seq": first_seq, "rows": _ROWS_READ_AT_ONCE})
         found = 0
         for row in rows:
             found += 1
             first_seq = row.last_seq + 1
-            yield StoredBatch(row.last_seq - row.count + 1, row.count, row.arrow)
+            yield StoredBatch(row.last_seq - row.messages + 1, row.messages, row.arrow)
         if found < _ROWS_READ_AT_ONCE:
             return
 
@@ -133,7 +129,7 @@ def seq_at(connection: Connection, topic_id: int, at_us: int) -> int:
         elif found.last_us < at_us:
             low = found.last_seq + 1
         elif found.first_us >= at_us:
-            high = max(low, min(middle, found.last_seq - found.count + 1))
+            high = max(low, min(middle, found.last_seq - found.messages + 1))
         else:
             return _seq_within(connection, topic_id, found.last_seq, at_us)
     return low
@@ -147,7 +143,7 @@ def _seq_within(connection: Connection, topic_id: int, last_seq: int, at_us: int
 
 
 def batch_sizes(connection: Connection, topic_id: int, after_seq: int, rows: int) -> list[Any]:
-    """last_seq, count, bytes and last_us of the batches after a number, without their contents."""
+    """last_seq, messages, bytes and last_us of the batches after a number, without their contents."""
     return list(connection.execute(_SIZES, {"topic_id": topic_id, "after_seq": after_seq, "rows": rows}))
 
 
@@ -169,7 +165,7 @@ def replace(connection: Connection, topic_id: int, merged: StoredBatch) -> None:
         {
             "topic_id": topic_id,
             "last_seq": merged.last_seq,
-            "count": merged.count,
+            "messages": merged.count,
             "bytes": len(merged.arrow),
             "first_us": min(row.first_us for row in rows),
             "last_us": max(row.last_us for row in rows),

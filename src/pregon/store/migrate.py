@@ -32,7 +32,9 @@ def find_revision(database: Database) -> str | None:
         except DBAPIError as error:
             raise database.translate(error) from error
     if tables:
-        raise StoreCorrupt(f"the database has tables ({', '.join(sorted(tables)[:5])} …) that are not Pregón's: choose another")
+        raise StoreCorrupt(
+            f"the database has tables ({', '.join(sorted(tables)[:5])} …) that are not Pregón's: choose another"
+        )
     return None
 
 

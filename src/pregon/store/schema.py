@@ -118,7 +118,7 @@ batch = Table(
     # Keyed by its last number: the batch that holds message n is the first whose last_seq >= n.
     Column("topic_id", ForeignKey("topic.id"), primary_key=True, autoincrement=False),
     Column("last_seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("count", Integer, nullable=False),
+    Column("messages", Integer, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("first_us", BigInteger, nullable=False),
     Column("last_us", BigInteger, nullable=False),

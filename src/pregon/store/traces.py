@@ -52,7 +52,8 @@ def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Tr
             statement = statement.where(column == value)
     if query.seq:
         statement = statement.where(
-            trace.c.last_seq.between(query.seq, query.seq + limits.TRACE_SPAN_MAX), trace.c.first_seq <= query.seq
+            trace.c.last_seq.between(query.seq, query.seq + limits.TRACE_SPAN_MAX),
+            trace.c.first_seq <= query.seq,
         )
     if query.since_us:
         statement = statement.where(trace.c.at_us >= query.since_us)

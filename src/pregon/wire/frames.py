@@ -60,7 +60,9 @@ def peek_request_id(frames: Sequence[Any]) -> int:
 def decode_request(frames: Sequence[Any]) -> Request:
     """The request in frames from outside; raises BadRequest or VersionUnknown."""
     if len(frames) < 2 or len(frames) > 2 + PAYLOAD_FRAMES_MAX:
-        raise BadRequest(f"a request has a prelude, a header and at most {PAYLOAD_FRAMES_MAX} payload, not {len(frames)} frames")
+        raise BadRequest(
+            f"a request has a prelude, a header and at most {PAYLOAD_FRAMES_MAX} payload, not {len(frames)} frames"
+        )
     if len(frames[0]) != PRELUDE_BYTES:
         raise BadRequest(f"the prelude has {PRELUDE_BYTES} bytes, not {len(frames[0])}")
     magic, version, command, request_id = _PRELUDE.unpack(frames[0])

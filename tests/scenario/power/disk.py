@@ -223,9 +223,7 @@ class _Disk:
                 self.folders.discard(path)
             case Kind.MAP:
                 if not path.endswith("-shm"):
-                    raise IncompleteRecordingError(
-                        f"{path} is written through a shared mapping, which is not seen"
-                    )
+                    raise IncompleteRecordingError(f"{path} is written through a shared mapping, which is not seen")
 
     def _require_file(self, operation: Operation) -> _File:
         try:
@@ -293,9 +291,7 @@ class Journal:
         """The files found after a power cut, by their path below the directory."""
         odds = rng.choice((0.1, 0.5, 0.9))
         files = self._at(cut).files.items()
-        return {
-            path: bytes(file.survive(mode, rng, odds)) for path, file in files if not path.endswith("-shm")
-        }
+        return {path: bytes(file.survive(mode, rng, odds)) for path, file in files if not path.endswith("-shm")}
 
     def crash(self, cut: int, target_directory: Path, rng: Random, mode: Mode) -> None:
         """Write into `target_directory`, which is made and must be empty, what a power cut leaves."""
@@ -322,9 +318,7 @@ class Journal:
         replayed = self.survivors(len(self.operations), Random(0), "keep")
         found = {str(path.relative_to(directory)): path for path in directory.rglob("*") if path.is_file()}
         names = {name for name in (*replayed, *found) if not name.endswith("-shm")}
-        return sorted(
-            name for name in names if name not in found or found[name].read_bytes() != replayed.get(name)
-        )
+        return sorted(name for name in names if name not in found or found[name].read_bytes() != replayed.get(name))
 
     def _at(self, cut: int) -> _Disk:
         """The disk at a cut: rolled forward from the last one asked for, so ascending cuts are cheapest."""

@@ -128,9 +128,7 @@ def test_synchronous_full_keeps_every_acknowledged_row(record: Record, tmp_path:
 
 
 @pytest.mark.parametrize("mode", ["drop", "subset", "torn"])
-def test_synchronous_normal_is_caught_losing_acknowledged_rows(
-    record: Record, tmp_path: Path, mode: Mode
-) -> None:
+def test_synchronous_normal_is_caught_losing_acknowledged_rows(record: Record, tmp_path: Path, mode: Mode) -> None:
     normal = record(COMMIT_AND_ACKNOWLEDGE, "NORMAL")
 
     lost = rows_lost(normal.journal, tmp_path / "after", mode)
@@ -156,9 +154,7 @@ def test_nothing_is_lost_when_only_the_process_dies(record: Record, tmp_path: Pa
     assert rows_lost(off.journal, tmp_path / "after", "keep") == 0
 
 
-def test_a_second_power_cut_after_the_first_recovery_loses_nothing_either(
-    record: Record, tmp_path: Path
-) -> None:
+def test_a_second_power_cut_after_the_first_recovery_loses_nothing_either(record: Record, tmp_path: Path) -> None:
     first = record(COMMIT_AND_ACKNOWLEDGE, "FULL").journal
     cut = len(first.operations) // 2
     first.crash(cut, tmp_path / "second", Random(1), "torn")
@@ -219,9 +215,7 @@ def test_torn_keeps_some_sectors_of_a_write(record: Record) -> None:
 
     found = {journal.survivors(4, Random(seed), "torn")["file"] for seed in range(300)}
 
-    sectors = {
-        content[at : at + SECTOR_BYTES] for content in found for at in range(0, len(content), SECTOR_BYTES)
-    }
+    sectors = {content[at : at + SECTOR_BYTES] for content in found for at in range(0, len(content), SECTOR_BYTES)}
     assert sectors == {letter * SECTOR_BYTES for letter in (b"a", b"b", b"\0")}
     assert all(content.startswith(b"a" * 1024) for content in found)
     assert any(b"b" in content and b"b" * 2048 not in content for content in found)
@@ -313,9 +307,7 @@ def test_a_database_written_through_a_mapping_is_refused(record: Record) -> None
             mapped.journal.survivors(mapped.journal.cut_points[-1], Random(0), "drop")
 
 
-def test_a_missing_compiler_skips_on_a_laptop_and_fails_in_ci(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_compiler_skips_on_a_laptop_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     monkeypatch.delenv("CI", raising=False)

@@ -1,7 +1,7 @@
-"""The other brokers that the benchmark measures beside the hub, each driven the best way its Python client allows.
+"""The other brokers that the benchmark measures beside the hub, each driven the best way its client allows.
 
 A peer owns its server from `start` to `stop`, keeps its data in the folder it is given, and listens on the
-loopback only. What is measured, how often and how it is told are left to the benchmark's scenarios and report.
+loopback only. What is measured, how often and how it is told are left to the scenarios and the report.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ __all__ = ["Peer", "PeerFailed", "PeerMissing", "all_peers", "find_servers", "in
 class Peer(Protocol):
     """One broker under measurement.
 
-    Every method may raise `PeerMissing` (its server or client is not here) or `PeerFailed` (it did not do what
-    was asked). Connecting and creating the topic are never part of the seconds returned.
+    Every method may raise `PeerMissing` (its server or client is not here) or `PeerFailed` (it did not do
+    what was asked). Connecting and creating the topic are never part of the seconds returned.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Peer(Protocol):
         """Publish each message after the one before it was acknowledged; the seconds that each took."""
 
     def consume(self, topic: str, count: int) -> float:
-        """Receive and acknowledge `count` (at least 1) messages not yet consumed; seconds until the last was."""
+        """Receive and acknowledge the next `count` messages, at least one; seconds until the last was."""
 
 
 def all_peers() -> list[Peer]:

@@ -81,7 +81,7 @@ def _install(missing: list[str]) -> dict[str, str]:
 
 
 def _apt_get(*arguments: str) -> str:
-    """Run apt-get without questions; returns the end of what it complained about, or nothing if all went well."""
+    """Run apt-get without questions; returns the end of its complaint, or nothing if all went well."""
     command = ("apt-get", "-o", f"DPkg::Lock::Timeout={APT_LOCK_SECONDS_MAX}", *arguments)
     try:
         done = subprocess.run(

@@ -151,11 +151,12 @@ class RunningServers:
         self._started: list[ServerProcess] = []
 
     def launch(self, server: ServerProcess, port: int, greeting: Greeting) -> None:
-        """Start one more server and wait until it answers; if it does not, end them all and raise `PeerFailed`."""
+        """Start one more server and wait until it answers; otherwise end them all and raise `PeerFailed`."""
         self._started.append(server)
         try:
             server.start()
             server.wait_for_answer(port, greeting)
+        # An interrupt at the keyboard must not leave a server behind either.
         except BaseException:
             self.stop()
             raise

@@ -1,8 +1,8 @@
 """RabbitMQ quorum queues as a peer: one queue per topic, persistent messages, publisher confirms.
 
-A quorum queue confirms a message after its log was fsynced. The client is pika's event-driven connection, which
-measured five times as fast as aio-pika at both publishing and consuming. The server is an Erlang node, so it
-comes with a port mapper (epmd); the peer runs one of its own, on a free port, and leaves the machine's alone.
+A quorum queue confirms a message after its log was fsynced. The client is pika's event-driven connection,
+which measured five times as fast as aio-pika at both publishing and consuming. The server is an Erlang node,
+so it comes with a port mapper (epmd); the peer runs its own on a free port, and leaves the machine's alone.
 """
 
 import itertools
@@ -31,6 +31,7 @@ PERSISTENT = 2
 PREFETCH = 500
 # Acknowledging before the prefetched messages run out keeps the server sending.
 ACKNOWLEDGE_EVERY = 100
+ERLANG_ARGUMENTS = "-kernel inet_dist_use_interface {127,0,0,1} -start_epmd false"
 
 
 class RabbitmqQuorum:
@@ -222,10 +223,10 @@ class _Consuming(_Conversation):
         self._received_before = self._received
         self._later(SILENCE_SECONDS_MAX, self._watch)
 
-    def _on_message(self, channel: Any, delivery: Any, _properties: Any, body: bytes) -> None:
+    def _on_message(self, channel: Any, delivery: Any, _properties: Any, _body: bytes) -> None:
         if self._received == self._count:
             return
-        self._received += len(body) > 0
+        self._received += 1
         if self._received == self._count:
             channel.basic_ack(delivery.delivery_tag, multiple=True)
             # The server answers this after it has handled the acknowledgement.
@@ -256,7 +257,7 @@ def _environment(folder: Path, port: int, mapper_port: int, cluster_port: int) -
         "RABBITMQ_NODE_IP_ADDRESS": LOOPBACK,
         "RABBITMQ_NODE_PORT": str(port),
         "RABBITMQ_DIST_PORT": str(cluster_port),
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} -start_epmd false",
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": ERLANG_ARGUMENTS,
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
         "RABBITMQ_LOG_BASE": str(folder / "logs"),
         "RABBITMQ_LOGS": "-",

@@ -175,15 +175,16 @@ class Dispatcher:
         return self._hub.update(header.kind, tuple(header.names), header.values), _write_row
 
     def _delete(self, header: c.Delete, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
-        return self._hub.delete(header.kind, tuple(header.names)), lambda _: (c.Count(count=1), ())
+        return self._hub.delete(header.kind, tuple(header.names)), lambda existed: (
+            c.Count(count=int(existed)),
+            (),
+        )
 
     def _show(self, header: c.Show, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
         return self._hub.show(header.kind, tuple(header.names)), _write_row
 
     def _list(self, header: c.List, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
-        ticket = self._hub.list(
-            header.kind, after=tuple(header.after), names=tuple(header.names), rows_max=header.max
-        )
+        ticket = self._hub.list(header.kind, after=tuple(header.after), names=tuple(header.names), rows_max=header.max)
         return ticket, lambda entries: (c.Rows(rows=[msgspec.to_builtins(entry) for entry in entries]), ())
 
 

@@ -12,7 +12,7 @@ from collections import deque
 
 import zmq
 
-from pregon.edges.zmq.dispatch import Dispatcher, Frames
+from pregon.edges.zmq.dispatch import Dispatcher, Frames, Reply
 from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
 
 _REQUESTS_AT_ONCE = 200
@@ -30,6 +30,7 @@ class FastLane:
         self._answers: deque[tuple[bytes, Frames]] = deque()
         self._bell = Bell()
         self._is_stopping = False
+        self._is_ending = False
         self._thread = threading.Thread(target=self._run, name="pregon-fast-lane", daemon=True)
 
     def start(self) -> None:
@@ -42,13 +43,10 @@ class FastLane:
 
     def stop(self) -> None:
         """Send the answers that are ready, and end."""
-        self._is_stopping = True
-        thread, self._is_ending = self._thread, True
+        self._is_stopping = self._is_ending = True
         self._bell.ring()
-        if thread.is_alive():
-            thread.join()
-
-    _is_ending = False
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
         poller = zmq.Poller()
@@ -70,7 +68,7 @@ class FastLane:
         self._socket.close(linger=200)
         self._bell.close()
 
-    def _replier(self, identity: bytes):  # type: ignore[no-untyped-def]
+    def _replier(self, identity: bytes) -> Reply:
         def reply(frames: Frames) -> None:
             self._answers.append((identity, frames))
             self._bell.ring()

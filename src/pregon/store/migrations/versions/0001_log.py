@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -39,13 +41,15 @@ def _named(table: str) -> None:
     )
 
 
-def _reference(column: str, target: str, cascade: bool = True, **options: bool) -> sa.Column[object]:
+def _reference(column: str, target: str, cascade: bool = True, **options: Any) -> sa.Column[object]:
     return sa.Column(column, _Id, sa.ForeignKey(target, ondelete="CASCADE" if cascade else None), **options)
 
 
 def upgrade() -> None:
     """Create them."""
-    op.create_table("hub", sa.Column("key", sa.String(40), primary_key=True), sa.Column("value", sa.Text, nullable=False))
+    op.create_table(
+        "hub", sa.Column("key", sa.String(40), primary_key=True), sa.Column("value", sa.Text, nullable=False)
+    )
     for table in ("topic", "producer", "subscriber"):
         _named(table)
     op.create_table(
@@ -58,7 +62,7 @@ def upgrade() -> None:
         "batch",
         _reference("topic_id", "topic.id", cascade=False, primary_key=True, autoincrement=False),
         sa.Column("last_seq", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column("count", sa.Integer, nullable=False),
+        sa.Column("messages", sa.Integer, nullable=False),
         sa.Column("bytes", sa.Integer, nullable=False),
         sa.Column("first_us", sa.BigInteger, nullable=False),
         sa.Column("last_us", sa.BigInteger, nullable=False),

@@ -1,0 +1,31 @@
+"""Pregón: a message hub for organisations that must tell each other things and be able to prove it.
+
+    from pregon import Client
+
+    with Client() as hub:
+        hub.publish("fallecidos", "Pepe Gómez")
+        for message in hub.follow("fallecidos", "BPS", until_empty=True):
+            print(message.seq, message.text)
+
+These names are the public line; everything else may change.
+"""
+
+from pregon.client import AsyncClient, Client
+from pregon.client.outbox import ProducerOptions, Receipt
+from pregon.errors import Corrupt, PregonError, Rejected, Unavailable
+from pregon.model.message import Message, Outgoing
+from pregon.version import __version__
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Corrupt",
+    "Message",
+    "Outgoing",
+    "PregonError",
+    "ProducerOptions",
+    "Receipt",
+    "Rejected",
+    "Unavailable",
+    "__version__",
+]

@@ -1,0 +1,5 @@
+"""`python -m pregon` is `pregon`."""
+
+from pregon.cli import main
+
+main()

@@ -1,0 +1,66 @@
+"""The program: its commands, and the one place where an error becomes a message and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pregon.cli import benchmark, catalog, doctor, messages, serve, subscription, traces
+from pregon.cli.output import show_error, tell
+from pregon.errors import PregonError
+from pregon.version import __version__
+
+app = typer.Typer(
+    name="pregon",
+    help="A message hub for organisations that must tell each other things and be able to prove it.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pregon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version")
+    ] = False,
+) -> None:
+    """A message hub for organisations that must tell each other things and be able to prove it."""
+
+
+app.command("serve")(serve.serve)
+app.command("publish")(messages.publish)
+app.command("pull")(messages.pull)
+app.command("follow")(messages.follow)
+app.add_typer(catalog.topic, name="topic")
+app.add_typer(catalog.producer, name="producer")
+app.add_typer(catalog.subscriber, name="subscriber")
+app.add_typer(subscription.app, name="subscription")
+app.command("traces")(traces.traces)
+app.command("doctor")(doctor.doctor)
+app.command("bench")(benchmark.bench)
+
+
+def main() -> None:
+    """Run the command line; errors become a line on standard error and an exit status."""
+    try:
+        app()
+    except PregonError as error:
+        show_error(error, as_json="--json" in sys.argv)
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        sys.stderr.write(tell("interrupted\n", "interrumpido\n"))
+        sys.exit(130)
+    except BrokenPipeError:
+        # `pregon follow | head`: whoever read us has had enough.
+        sys.stderr.close()
+        sys.exit(0)

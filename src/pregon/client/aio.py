@@ -1,0 +1,381 @@
+"""The asyncio client: the same conversation as `sync`, driven by an event loop.
+
+One connection, any number of calls at once: answers find their calls by the request's number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import zmq
+import zmq.asyncio
+
+from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
+from pregon.client import calls
+from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
+from pregon.client.follower import Follower
+from pregon.client.link import (
+    DEFAULT_TIMEOUT_MS,
+    Handshakes,
+    open_monitor,
+    open_socket,
+    request_ids,
+    unreachable,
+)
+from pregon.client.outbox import Outbox, ProducerOptions
+from pregon.clock import monotonic_ms, wall_us
+from pregon.errors import HubStopping, PregonError
+from pregon.model.message import Message, Outgoing
+from pregon.model.subscription import Accounting
+from pregon.model.trace import Trace, TraceQuery
+from pregon.wire.frames import Answer, decode_answer
+
+T = TypeVar("T")
+_LOOK_MS = 50
+
+
+class _Connection:
+    """A socket and the tasks that read it and its monitor."""
+
+    def __init__(self, address: str, take: Callable[[Answer], None], reconnected: Callable[[], None]) -> None:
+        self.address = address
+        self._socket = open_socket(zmq.asyncio.Context.instance(), address)
+        self._monitor = open_monitor(self._socket)
+        self._handshakes = Handshakes()
+        self._ids = request_ids()
+        self._take = take
+        self._reconnected = reconnected
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch())]
+
+    def next_id(self) -> int:
+        return next(self._ids)
+
+    async def send(self, frames: list[Any]) -> None:
+        await self._socket.send_multipart(frames, copy=len(frames) < 3)
+
+    async def _read(self) -> None:
+        while True:
+            answer = decode_answer(await self._socket.recv_multipart())
+            if answer is not None:
+                self._take(answer)
+
+    async def _watch(self) -> None:
+        while True:
+            if self._handshakes.took(await self._monitor.recv_multipart()):
+                self._reconnected()
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close(linger=0)
+
+
+class AsyncClient:
+    """A connection to a hub, for asyncio. Use it with `async with`, or `close` it."""
+
+    def __init__(
+        self, hub: str | None = None, *, producer: str = "local", timeout_ms: float = DEFAULT_TIMEOUT_MS
+    ) -> None:
+        self.hub = hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
+        self.default_producer = producer
+        self.timeout_ms = timeout_ms
+        self._connection: _Connection | None = None
+        self._in_flight: dict[int, tuple[Call[Any], asyncio.Future[Answer]]] = {}
+        self._resends: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> AsyncClient:
+        self._connect()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connection back; calls under way end with HubStopping."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            for _, future in self._in_flight.values():
+                if not future.done():
+                    future.set_exception(HubStopping("the client was closed"))
+            await connection.close()
+
+    def _connect(self) -> _Connection:
+        if self._connection is None:
+            self._connection = _Connection(self.hub, self._take, self._reconnected)
+        return self._connection
+
+    def _take(self, answer: Answer) -> None:
+        _, future = self._in_flight.get(answer.id, (None, None))
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def _reconnected(self) -> None:
+        """Everything in flight goes again."""
+        task = asyncio.create_task(self._resend())
+        self._resends.add(task)
+        task.add_done_callback(self._resends.discard)
+
+    async def _resend(self) -> None:
+        for request_id, (call, future) in list(self._in_flight.items()):
+            if self._connection is not None and not future.done():
+                await self._connection.send(call.frames(request_id))
+
+    async def _run(self, call: Call[T]) -> T:
+        """Ask, wait for the answer, and ask again while the hub is busy or was away."""
+        deadline_ms = monotonic_ms() + self.timeout_ms + call.wait_ms
+        attempt = 0
+        while True:
+            try:
+                return await self._ask(call, deadline_ms)
+            except PregonError as error:
+                delay_ms = calls.retry_delay_ms(error, attempt)
+                if self._connection is None or delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
+                    raise
+                attempt += 1
+                await asyncio.sleep(delay_ms / 1_000)
+
+    async def _ask(self, call: Call[T], deadline_ms: float) -> T:
+        connection = self._connect()
+        request_id = connection.next_id()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._in_flight[request_id] = (call, future)
+        try:
+            async with asyncio.timeout(max(0.0, deadline_ms - monotonic_ms()) / 1_000):
+                await connection.send(call.frames(request_id))
+                answer = await future
+        except TimeoutError as error:
+            raise unreachable(self.hub, self.timeout_ms) from error
+        finally:
+            del self._in_flight[request_id]
+        return call.finish(answer)
+
+    # Messages.
+
+    async def publish(
+        self,
+        topic: str,
+        body: bytes | str | Outgoing,
+        *,
+        id: str | None = None,
+        key: str | None = None,
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Published:
+        """Publish one message; returns when it is on the hub's disk."""
+        message = as_outgoing(body, id, key, content_type, headers)
+        return await self._run(calls.publish(topic, self.default_producer, message))
+
+    def producer(self, topic: str, options: ProducerOptions | None = None) -> AsyncProducer:
+        """A producer that packs messages into batches, over a connection of its own."""
+        return AsyncProducer(self.hub, topic, self.default_producer, options or ProducerOptions())
+
+    async def pull(
+        self,
+        topic: str,
+        subscriber: str,
+        *,
+        ack: int | None = None,
+        epoch: int | None = None,
+        max: int = 500,
+        wait_ms: int = 0,
+    ) -> Pulled:
+        """What is pending; acknowledges up to `ack` first, and waits up to `wait_ms` for something new."""
+        return await self._run(calls.pull(topic, subscriber, ack, epoch, PullOptions(max=max, wait_ms=wait_ms)))
+
+    async def follow(
+        self, topic: str, subscriber: str, *, max: int = 500, wait_ms: int = 5_000, until_empty: bool = False
+    ) -> AsyncIterator[Message]:
+        """Every message, as it comes. Each is acknowledged when the next is asked for; `until_empty` ends."""
+        follower = Follower(topic, subscriber, PullOptions(max=max, wait_ms=0 if until_empty else wait_ms))
+        try:
+            while True:
+                pulled = await self._run(follower.next_pull())
+                follower.pulled(pulled)
+                if until_empty and not pulled.batches:
+                    return
+                for message in pulled:
+                    yield message
+                    follower.dealt_with(message.seq)
+        finally:
+            last = follower.last_ack()
+            if last is not None and self._connection is not None:
+                await self._run(last)
+
+    async def read(self, topic: str, first_seq: int, last_seq: int | None = None, *, max: int = 500) -> Pulled:
+        """Messages by number, whoever subscribed."""
+        return await self._run(calls.read(topic, first_seq, last_seq, PullOptions(max=max)))
+
+    async def ack(self, topic: str, subscriber: str, seq: int, epoch: int | None = None) -> int:
+        """Acknowledge everything up to a number; returns the cursor when it is on disk."""
+        return await self._run(calls.ack(topic, subscriber, seq, epoch))
+
+    # Exceptions, replays, what is known.
+
+    async def park(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> int:
+        """Set pending messages aside, so that the ones after them go on; returns how many."""
+        return await self._run(calls.park(topic, subscriber, seqs, reason))
+
+    async def unpark(self, topic: str, subscriber: str, seqs: Sequence[int] = ()) -> int:
+        """Deliver parked messages again, all of them if no numbers are given; returns how many."""
+        return await self._run(calls.unpark(topic, subscriber, seqs))
+
+    async def parked(self, topic: str, subscriber: str, after_seq: int = 0) -> list[dict[str, Any]]:
+        """What is set aside, by number."""
+        return await self._run(calls.parked(topic, subscriber, after_seq))
+
+    async def replay(
+        self, topic: str, subscriber: str, *, from_seq: int | None = None, from_us: int | None = None
+    ) -> int:
+        """Move a cursor back to a number or a time; returns the cursor."""
+        return await self._run(calls.replay(topic, subscriber, from_seq, from_us))
+
+    async def account(self, topic: str, subscriber: str) -> Accounting:
+        """Where every message of a subscription is."""
+        return await self._run(calls.account(topic, subscriber))
+
+    async def traces(self, query: TraceQuery) -> list[Trace]:
+        """Traces that match, newest first."""
+        return await self._run(calls.traces(query))
+
+    # The catalogue and the hub itself.
+
+    async def create(self, kind: str, **entry: Any) -> dict[str, Any]:
+        """Register a topic, producer, subscriber or subscription."""
+        return await self._run(calls.create(kind, entry))
+
+    async def update(self, kind: str, *names: str, **values: Any) -> dict[str, Any]:
+        """Change some fields of an entry."""
+        return await self._run(calls.update(kind, names, values))
+
+    async def delete(self, kind: str, *names: str) -> bool:
+        """Delete an entry; whether there was one."""
+        return await self._run(calls.delete(kind, names))
+
+    async def show(self, kind: str, *names: str) -> dict[str, Any]:
+        """One entry."""
+        return await self._run(calls.show(kind, names))
+
+    async def list(
+        self, kind: str, *, names: Sequence[str] = (), after: Sequence[str] = (), max: int = 100
+    ) -> list[dict[str, Any]]:
+        """A page of entries, by name, after a name."""
+        return await self._run(calls.list_entries(kind, names, after, max))
+
+    async def ping(self) -> calls.HubVersion:
+        """Is the hub there?"""
+        return await self._run(calls.ping())
+
+    async def status(self) -> dict[str, Any]:
+        """How the hub is."""
+        return await self._run(calls.status())
+
+
+class AsyncProducer:
+    """Packs messages into batches and keeps several in flight, for asyncio; see `sync.Producer`."""
+
+    def __init__(self, hub: str, topic: str, producer: str, options: ProducerOptions) -> None:
+        self.outbox = Outbox(topic, producer, options)
+        self._hub = hub
+        self._connection: _Connection | None = None
+        self._changed = asyncio.Event()
+        self._progress_ms = monotonic_ms()
+        self._oldest_ms: float | None = None
+        self._pumper: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> AsyncProducer:
+        self._connection = _Connection(self._hub, self._take, self._reconnected)
+        self._pumper = asyncio.create_task(self._linger())
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            await self.close()
+        except PregonError:
+            if kind is None:
+                raise
+
+    def _take(self, answer: Answer) -> None:
+        if self.outbox.answered(answer, monotonic_ms()) is not None:
+            self._progress_ms = monotonic_ms()
+        self._changed.set()
+
+    def _reconnected(self) -> None:
+        self.outbox.reconnected()
+        self._changed.set()
+
+    async def send(
+        self,
+        body: bytes | str | Outgoing,
+        *,
+        id: str | None = None,
+        key: str | None = None,
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """One more message; waits while too much is in flight. Raises what a batch before it met with."""
+        message = as_outgoing(body, id, key, content_type, headers)
+        if self._connection is None:
+            raise HubStopping("the producer is not open: use it with `async with`")
+        if self._oldest_ms is None:
+            self._oldest_ms = monotonic_ms()
+        if self.outbox.add(message, wall_us()):
+            self._oldest_ms = None
+            await self._wait_until(lambda: not self.outbox.is_full)
+
+    async def flush(self) -> None:
+        """Wait until everything sent so far is on disk."""
+        self.outbox.seal()
+        self._oldest_ms = None
+        await self._wait_until(lambda: self.outbox.is_empty)
+
+    async def close(self) -> None:
+        """Flush, and give the connection back."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            await self.flush()
+        finally:
+            self._connection = None
+            if self._pumper is not None:
+                self._pumper.cancel()
+                await asyncio.gather(self._pumper, return_exceptions=True)
+            await connection.close()
+
+    async def _wait_until(self, is_met: Callable[[], bool]) -> None:
+        self._progress_ms = monotonic_ms()
+        await self._send_due()
+        while self.outbox.failure is None and not is_met():
+            if monotonic_ms() - self._progress_ms > self.outbox.options.timeout_ms:
+                raise unreachable(self._hub, self.outbox.options.timeout_ms)
+            self._changed.clear()
+            pause_ms = self.outbox.retry_in_ms(monotonic_ms())
+            try:
+                async with asyncio.timeout((_LOOK_MS if pause_ms is None else min(_LOOK_MS, pause_ms)) / 1_000):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+            await self._send_due()
+        if self.outbox.failure is not None:
+            raise self.outbox.failure
+
+    async def _send_due(self) -> None:
+        if self._connection is not None:
+            for frames in self.outbox.due(monotonic_ms(), self._connection.next_id):
+                await self._connection.send(frames)
+
+    async def _linger(self) -> None:
+        """Send batches that do not fill by themselves, and again what must be sent again."""
+        while True:
+            await asyncio.sleep(max(self.outbox.options.linger_ms, 1.0) / 1_000)
+            oldest_ms = self._oldest_ms
+            if oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms:
+                self.outbox.seal()
+                self._oldest_ms = None
+            await self._send_due()

@@ -1,0 +1,270 @@
+"""What a client asks of a hub: each verb as a request to send and a way to read its answer.
+
+Pure: no sockets and no waiting. A call may be sent again whenever its answer was lost; every one of them is
+idempotent, because a publication carries its id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+import msgspec
+
+from pregon.clock import wall_us
+from pregon.errors import AnswerMalformed, HubBusy, HubStopping, PregonError
+from pregon.limits import PULL_BYTES_MAX
+from pregon.model.batch import StoredBatch
+from pregon.model.ids import new_id
+from pregon.model.message import DEFAULT_CONTENT_TYPE, Message, Outgoing, check_outgoing
+from pregon.model.subscription import Accounting
+from pregon.model.trace import Trace, TraceQuery
+from pregon.wire import commands as c
+from pregon.wire.commands import COMMAND_OF, REQUESTS, Header
+from pregon.wire.frames import Answer, encode_prelude
+
+T = TypeVar("T")
+_BUSY_DELAY_MS_FIRST = 5.0
+_BUSY_DELAY_MS_MAX = 500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request, and how to read its answer."""
+
+    header: Header
+    payload: tuple[Any, ...]
+    read: Callable[[Any, Sequence[Any]], T]
+    wait_ms: float = 0
+    """How long the hub itself may wait before it answers."""
+
+    def frames(self, request_id: int) -> list[Any]:
+        """What to send."""
+        return [
+            encode_prelude(COMMAND_OF[type(self.header)], request_id),
+            c.encode_header(self.header),
+            *self.payload,
+        ]
+
+    def finish(self, answer: Answer) -> T:
+        """What the answer says; raises the error that it carries, or AnswerMalformed."""
+        try:
+            if answer.is_error:
+                raise c.error_of_header(answer.header)
+            decoder = c.ANSWER_DECODERS[COMMAND_OF[type(self.header)]]
+            return self.read(decoder.decode(answer.header), answer.payload)
+        except msgspec.DecodeError as error:
+            raise AnswerMalformed(f"the hub's answer cannot be read: {error}") from error
+
+
+def retry_delay_ms(error: PregonError, attempt: int) -> float | None:
+    """How long to wait before sending again what a busy or stopping hub refused; None for other errors."""
+    if not isinstance(error, HubBusy | HubStopping):
+        return None
+    return min(_BUSY_DELAY_MS_MAX, _BUSY_DELAY_MS_FIRST * 2.0 ** min(attempt, 10))
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Where a message was stored: its number, and whether it was there already."""
+
+    seq: int
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HubVersion:
+    """What answered a ping."""
+
+    version: str
+    now_us: int
+
+
+class Pulled(Sequence[Message]):
+    """The messages of one answer, in order. `last_seq` is what to acknowledge when all are dealt with."""
+
+    def __init__(self, topic: str, header: c.Messages, payload: Sequence[Any]) -> None:
+        if not len(payload) == len(header.base_seqs) == len(header.counts):
+            raise AnswerMalformed("the hub's answer has not as many batches as it says")
+        self.topic = topic
+        self.epoch = header.epoch
+        self.acked_seq = header.acked_seq
+        self.head_seq = header.head_seq
+        self.tail_seq = header.tail_seq
+        self.batches = [
+            StoredBatch(base_seq, count, arrow)
+            for base_seq, count, arrow in zip(header.base_seqs, header.counts, payload, strict=True)
+        ]
+        self.last_seq = self.batches[-1].last_seq if self.batches else None
+        self._messages: list[Message] | None = None
+
+    @property
+    def messages(self) -> list[Message]:
+        """All of them as a list."""
+        if self._messages is None:
+            self._messages = [message for batch in self.batches for message in batch.messages(self.topic)]
+        return self._messages
+
+    def __len__(self) -> int:
+        return sum(batch.count for batch in self.batches)
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        return self.messages[index]
+
+
+def _rows(header: c.Rows, _payload: Sequence[Any]) -> list[dict[str, Any]]:
+    return header.rows
+
+
+def _row(header: c.Rows, _payload: Sequence[Any]) -> dict[str, Any]:
+    if len(header.rows) != 1:
+        raise AnswerMalformed(f"the hub answered with {len(header.rows)} rows, not one")
+    return header.rows[0]
+
+
+def _count(header: c.Count, _payload: Sequence[Any]) -> int:
+    return header.count
+
+
+def ping() -> Call[HubVersion]:
+    """Is the hub there?"""
+    return Call(c.Ping(), (), lambda header, _: HubVersion(header.version, header.now_us))
+
+
+def status() -> Call[dict[str, Any]]:
+    """How the hub is."""
+    return Call(c.Status(), (), _row)
+
+
+def publish(topic: str, producer: str, message: Outgoing) -> Call[Published]:
+    """Publish one message."""
+    check_outgoing(message)
+    header = c.Publish(
+        topic=topic,
+        producer=producer,
+        id=message.id or new_id(),
+        key=message.key,
+        content_type=message.content_type,
+        headers=dict(message.headers),
+        published_us=wall_us(),
+    )
+    return Call(header, (message.body,), lambda answer, _: Published(answer.seq, answer.duplicate))
+
+
+def as_outgoing(
+    body: bytes | str | Outgoing,
+    id: str | None = None,
+    key: str | None = None,
+    content_type: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Outgoing:
+    """What people pass as a message, as one: text is sent as UTF-8."""
+    if isinstance(body, Outgoing):
+        return body
+    if isinstance(body, str):
+        return Outgoing(body.encode(), id, key, content_type or "text/plain; charset=utf-8", headers or {})
+    return Outgoing(bytes(body), id, key, content_type or DEFAULT_CONTENT_TYPE, headers or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullOptions:
+    """How much to pull, and how long to wait for it."""
+
+    max: int = 500
+    bytes_max: int = PULL_BYTES_MAX
+    wait_ms: int = 0
+
+
+def pull(topic: str, subscriber: str, ack: int | None, epoch: int | None, options: PullOptions) -> Call[Pulled]:
+    """Pull what is pending."""
+    header = c.Pull(
+        topic=topic,
+        subscriber=subscriber,
+        ack=ack,
+        epoch=epoch,
+        max=options.max,
+        bytes_max=options.bytes_max,
+        wait_ms=options.wait_ms,
+    )
+    return Call(header, (), lambda answer, payload: Pulled(topic, answer, payload), options.wait_ms)
+
+
+def read(topic: str, first_seq: int, last_seq: int | None, options: PullOptions) -> Call[Pulled]:
+    """Messages by number."""
+    header = c.Read(topic=topic, first_seq=first_seq, last_seq=last_seq, max=options.max, bytes_max=options.bytes_max)
+    return Call(header, (), lambda answer, payload: Pulled(topic, answer, payload))
+
+
+def ack(topic: str, subscriber: str, seq: int, epoch: int | None) -> Call[int]:
+    """Acknowledge everything up to a number; the cursor after it."""
+    header = c.Ack(topic=topic, subscriber=subscriber, seq=seq, epoch=epoch)
+    return Call(header, (), lambda answer, _: int(answer.acked_seq))
+
+
+def park(topic: str, subscriber: str, seqs: Sequence[int], reason: str) -> Call[int]:
+    """Set pending messages aside."""
+    return Call(c.Park(topic=topic, subscriber=subscriber, seqs=list(seqs), reason=reason), (), _count)
+
+
+def unpark(topic: str, subscriber: str, seqs: Sequence[int]) -> Call[int]:
+    """Deliver parked messages again."""
+    return Call(c.Unpark(topic=topic, subscriber=subscriber, seqs=list(seqs)), (), _count)
+
+
+def parked(topic: str, subscriber: str, after_seq: int) -> Call[list[dict[str, Any]]]:
+    """What is set aside."""
+    return Call(c.Parked(topic=topic, subscriber=subscriber, after_seq=after_seq), (), _rows)
+
+
+def replay(topic: str, subscriber: str, from_seq: int | None, from_us: int | None) -> Call[int]:
+    """Move a cursor back; the cursor after it."""
+    header = c.Replay(topic=topic, subscriber=subscriber, from_seq=from_seq, from_us=from_us)
+    return Call(header, (), lambda answer, _: int(answer.acked_seq))
+
+
+def account(topic: str, subscriber: str) -> Call[Accounting]:
+    """Where every message of a subscription is."""
+    header = c.Account(topic=topic, subscriber=subscriber)
+    return Call(header, (), lambda answer, payload: msgspec.convert(_row(answer, payload), Accounting))
+
+
+def traces(query: TraceQuery) -> Call[list[Trace]]:
+    """Traces that match, newest first."""
+    header = c.Traces(query=msgspec.to_builtins(query))
+    return Call(header, (), lambda answer, _: [msgspec.convert(row, Trace) for row in answer.rows])
+
+
+def create(kind: str, entry: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    """Register an entry of the catalogue."""
+    return Call(c.Create(kind=kind, entry=dict(entry)), (), _row)
+
+
+def update(kind: str, names: Sequence[str], values: Mapping[str, Any]) -> Call[dict[str, Any]]:
+    """Change some fields of an entry."""
+    return Call(c.Update(kind=kind, names=list(names), values=dict(values)), (), _row)
+
+
+def delete(kind: str, names: Sequence[str]) -> Call[bool]:
+    """Delete an entry; whether there was one."""
+    return Call(c.Delete(kind=kind, names=list(names)), (), lambda answer, _: answer.count > 0)
+
+
+def show(kind: str, names: Sequence[str]) -> Call[dict[str, Any]]:
+    """One entry."""
+    return Call(c.Show(kind=kind, names=list(names)), (), _row)
+
+
+def list_entries(kind: str, names: Sequence[str], after: Sequence[str], rows_max: int) -> Call[list[dict[str, Any]]]:
+    """A page of entries."""
+    return Call(c.List(kind=kind, names=list(names), after=list(after), max=rows_max), (), _rows)
+
+
+assert all(request in COMMAND_OF for request, _ in REQUESTS.values())

@@ -1,0 +1,74 @@
+"""The ZeroMQ connection to a hub, and how its loss is noticed.
+
+ZeroMQ reconnects by itself but says nothing of what was lost on the way. Its monitor tells of every handshake:
+the second and later ones are reconnections, after which whoever has something in flight sends it again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from typing import Any
+
+import zmq
+
+from pregon.errors import HubUnreachable, SettingsInvalid
+from pregon.limits import FRAME_BYTES_MAX
+
+DEFAULT_TIMEOUT_MS = 10_000.0
+_EVENTS = zmq.Event.HANDSHAKE_SUCCEEDED
+
+
+def open_socket(context: zmq.Context[Any], address: str) -> Any:
+    """A DEALER connected to the hub (or trying to); raises SettingsInvalid for what is no address."""
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, FRAME_BYTES_MAX)
+    socket.setsockopt(zmq.RECONNECT_IVL, 50)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1_000)
+    # A hub whose machine vanished without a word is noticed.
+    socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)
+    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
+    try:
+        socket.connect(address)
+    except zmq.ZMQError as error:
+        socket.close()
+        raise SettingsInvalid(f"{address!r} is not the address of a hub: use tcp://HOST:PORT") from error
+    return socket
+
+
+def open_monitor(socket: Any) -> Any:
+    """The socket on which the connection's handshakes are told."""
+    return socket.get_monitor_socket(_EVENTS)
+
+
+def is_handshake(frames: list[bytes]) -> bool:
+    """Whether a message of the monitor tells of a handshake."""
+    return bool(struct.unpack("=hi", frames[0][:6])[0] == zmq.Event.HANDSHAKE_SUCCEEDED)
+
+
+class Handshakes:
+    """Counts handshakes; tells reconnections from the first connection."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def took(self, frames: list[bytes]) -> bool:
+        """Whether this message of the monitor tells of a reconnection."""
+        if is_handshake(frames):
+            self._count += 1
+            return self._count > 1
+        return False
+
+
+def request_ids() -> itertools.count[int]:
+    """Numbers for requests; 0 is for errors that answer no request."""
+    return itertools.count(1)
+
+
+def unreachable(address: str, timeout_ms: float) -> HubUnreachable:
+    """The error for an answer that did not come."""
+    return HubUnreachable(
+        f"no answer from {address} in {timeout_ms:.0f} ms: is the hub running there? (`pregon serve`; another "
+        "address with --hub or PREGON_HUB)"
+    )

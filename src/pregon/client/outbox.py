@@ -1,0 +1,190 @@
+"""The batching producer's memory: what is being packed, what is in flight, what must be sent again.
+
+Pure: no sockets, no clock of its own, no waiting. The loops around it (`sync`, `aio`) send what `due`
+returns, tell it what came back, and wait while it `is_full`.
+
+Promises:
+- Messages are stored in the order in which they were added, each once: batches carry the session and a number,
+  the hub recognises a repeated one and refuses one that comes before its predecessor.
+- At most `in_flight_max` batches wait for their acknowledgement; beyond that `is_full` holds the caller back.
+- After an error that sending again cannot mend, nothing more is sent and `failure` says why.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pregon import limits
+from pregon.client.calls import Call, retry_delay_ms
+from pregon.errors import BatchOutOfOrder, PregonError, Rejected
+from pregon.model.batch import encode, pack
+from pregon.model.ids import new_id
+from pregon.model.message import Outgoing, check_outgoing
+from pregon.wire import commands as c
+from pregon.wire.frames import Answer
+
+_OVERHEAD_BYTES = 100
+_BATCH_BYTES_TARGET = limits.BATCH_BYTES_MAX - limits.BODY_BYTES_MAX - 128 * limits.KIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerOptions:
+    """How a producer packs and sends."""
+
+    batch_messages: int = 500
+    """A batch is sent when it has this many messages, or enough bytes."""
+    linger_ms: float = 20.0
+    """A batch that is not full is sent after this long."""
+    in_flight_max: int = 8
+    """Batches sent and not yet acknowledged; beyond that `send` waits."""
+    timeout_ms: float = 30_000.0
+    """How long to go without any acknowledgement before giving up."""
+    on_receipt: Callable[[Receipt], None] | None = None
+    """Called for every acknowledged batch."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.batch_messages <= limits.BATCH_MESSAGES_MAX:
+            raise Rejected(f"batch_messages is 1 to {limits.BATCH_MESSAGES_MAX}")
+        if not 1 <= self.in_flight_max <= limits.SESSION_BATCHES_REMEMBERED:
+            raise Rejected(f"in_flight_max is 1 to {limits.SESSION_BATCHES_REMEMBERED}")
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A batch is on disk: `count` messages from `first_seq` on, ids `first_id` to `last_id`."""
+
+    first_seq: int
+    count: int
+    duplicate: bool
+    first_id: str
+    last_id: str
+
+
+@dataclass(slots=True)
+class _Sealed:
+    number: int
+    call: Call[Any]
+    count: int
+    first_id: str
+    last_id: str
+    request_id: int = 0
+    """The request of its last sending; answers to earlier ones do not count. 0 when it must be sent."""
+
+
+class Outbox:
+    """One producer session."""
+
+    def __init__(self, topic: str, producer: str, options: ProducerOptions) -> None:
+        self.topic = topic
+        self.producer = producer
+        self.options = options
+        self.session = new_id()
+        self.sent = 0
+        self.acknowledged = 0
+        self.failure: PregonError | None = None
+        self._messages: list[Outgoing] = []
+        self._published_us: list[int] = []
+        self._bytes = 0
+        self._sealed: OrderedDict[int, _Sealed] = OrderedDict()
+        self._numbers = 0
+        self._refusals = 0
+        self._retry_at_ms: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the caller must wait before adding more."""
+        return len(self._sealed) >= self.options.in_flight_max
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything that was added is on disk."""
+        return not self._sealed and not self._messages
+
+    @property
+    def has_unsealed(self) -> bool:
+        """Whether messages wait for their batch to fill."""
+        return bool(self._messages)
+
+    @property
+    def unacknowledged(self) -> int:
+        """Messages added and not yet known to be on disk."""
+        return len(self._messages) + sum(one.count for one in self._sealed.values())
+
+    def add(self, message: Outgoing, published_us: int) -> bool:
+        """One more message; whether a batch is complete. Raises TooLarge or BadRequest for one past a limit."""
+        check_outgoing(message)
+        self._messages.append(message)
+        self._published_us.append(published_us)
+        self._bytes += len(message.body) + _OVERHEAD_BYTES
+        if len(self._messages) < self.options.batch_messages and self._bytes < _BATCH_BYTES_TARGET:
+            return False
+        self.seal()
+        return True
+
+    def seal(self) -> None:
+        """Make a batch of what has been added."""
+        if not self._messages:
+            return
+        self._numbers += 1
+        prefix = f"{self.session}-{self._numbers}-"
+        ids = [message.id or f"{prefix}{row}" for row, message in enumerate(self._messages)]
+        arrow = encode(pack(self._messages, ids, self._published_us))
+        header = c.PublishBatch(topic=self.topic, producer=self.producer, session=self.session, number=self._numbers)
+        call: Call[Any] = Call(header, (arrow,), lambda answer, _: answer)
+        self._sealed[self._numbers] = _Sealed(self._numbers, call, len(ids), ids[0], ids[-1])
+        self.sent += len(ids)
+        self._messages, self._published_us, self._bytes = [], [], 0
+
+    def due(self, now_ms: float, next_request_id: Callable[[], int]) -> list[list[Any]]:
+        """The frames to send now, in order."""
+        if self.failure is not None or (self._retry_at_ms is not None and now_ms < self._retry_at_ms):
+            return []
+        self._retry_at_ms = None
+        frames = []
+        for one in self._sealed.values():
+            if not one.request_id:
+                one.request_id = next_request_id()
+                frames.append(one.call.frames(one.request_id))
+        return frames
+
+    def retry_in_ms(self, now_ms: float) -> float | None:
+        """How long until `due` has something again because of a pause, None if it does not wait for that."""
+        return None if self._retry_at_ms is None else max(0.0, self._retry_at_ms - now_ms)
+
+    def reconnected(self) -> None:
+        """The connection was lost and is there again: whatever was in flight goes again, in order."""
+        for one in self._sealed.values():
+            one.request_id = 0
+
+    def answered(self, answer: Answer, now_ms: float) -> Receipt | None:
+        """Take an answer of the hub; the receipt, if it acknowledges a batch."""
+        one = next((one for one in self._sealed.values() if one.request_id == answer.id), None)
+        if one is None:
+            return None
+        try:
+            published = one.call.finish(answer)
+        except PregonError as error:
+            self._refused(error, now_ms)
+            return None
+        self._refusals = 0
+        del self._sealed[one.number]
+        self.acknowledged += one.count
+        receipt = Receipt(published.seq, one.count, published.duplicate, one.first_id, one.last_id)
+        if self.options.on_receipt is not None:
+            self.options.on_receipt(receipt)
+        return receipt
+
+    def _refused(self, error: PregonError, now_ms: float) -> None:
+        """A busy hub refuses one batch and then, rightly, the ones after it: all of them go again after a pause."""
+        delay_ms = retry_delay_ms(error, self._refusals)
+        if delay_ms is None and isinstance(error, BatchOutOfOrder):
+            delay_ms = 0.0
+        if delay_ms is None:
+            self.failure = error
+            return
+        self._refusals += delay_ms > 0
+        self._retry_at_ms = max(self._retry_at_ms or 0.0, now_ms + delay_ms)
+        self.reconnected()

@@ -1,0 +1,92 @@
+"""The live feed: an XPUB socket on which every accepted message appears after its commit.
+
+    [topic, header, body]     header: JSON, without the body
+
+Any plain SUB socket in any language may subscribe by topic prefix. The feed shows what happens now and
+keeps nothing: a subscriber that is slow or away misses messages, and sees it by the gap in `seq`; what must
+not be missed is pulled. Batches are only taken apart while somebody is subscribed to their topic.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Sequence
+
+import msgspec
+import zmq
+
+from pregon import limits
+from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
+from pregon.hub.counters import Counters
+from pregon.store.transaction import Accepted
+
+_SUBSCRIPTIONS_AT_ONCE = 1_000
+
+
+class Feed:
+    """The thread and its socket."""
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, counters: Counters) -> None:
+        self._socket = bind(context, zmq.XPUB, address)
+        self.address = bound_address(self._socket)
+        self._counters = counters
+        self._batches: queue.Queue[Accepted] = queue.Queue(limits.FEED_QUEUE_BATCHES_MAX)
+        self._prefixes: tuple[bytes, ...] = ()
+        self._bell = Bell()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="pregon-feed", daemon=True)
+
+    def start(self) -> None:
+        """Begin to show."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End."""
+        self._is_stopping = True
+        self._bell.ring()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def accepted(self, batches: Sequence[Accepted]) -> None:
+        """Called by the committer: queue what somebody is subscribed to, and never wait."""
+        if not self._prefixes:
+            return
+        for one in batches:
+            if one.topic.encode().startswith(self._prefixes):
+                try:
+                    self._batches.put_nowait(one)
+                except queue.Full:
+                    self._counters.feed_batches_dropped += 1
+        self._bell.ring()
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._socket, zmq.POLLIN)
+        poller.register(self._bell.fileno(), zmq.POLLIN)
+        while not self._is_stopping:
+            poller.poll()
+            self._bell.hear()
+            self._take_subscriptions()
+            while not self._batches.empty():
+                self._show(self._batches.get_nowait())
+                self._take_subscriptions()
+        self._socket.close(linger=0)
+        self._bell.close()
+
+    def _take_subscriptions(self) -> None:
+        """XPUB says which prefixes somebody is subscribed to: 1 and the prefix, or 0 and the prefix."""
+        prefixes = set(self._prefixes)
+        for frames in receive_waiting(self._socket, _SUBSCRIPTIONS_AT_ONCE):
+            if frames[0][:1] == b"\x01":
+                prefixes.add(frames[0][1:])
+            elif frames[0][:1] == b"\x00":
+                prefixes.discard(frames[0][1:])
+        self._prefixes = tuple(prefixes)
+
+    def _show(self, accepted: Accepted) -> None:
+        topic = accepted.topic.encode()
+        for message in accepted.batch.messages(accepted.topic):
+            header = msgspec.json.encode(message.describe())
+            self._socket.send_multipart([topic, header, message.body])
+            self._counters.feed_messages += 1
