@@ -207,7 +207,7 @@ class Replay(SubscriptionOperation[Cursor]):
         if start > cursor.acked_seq:
             if wanted > cursor.acked_seq + 1:
                 raise BadRequest(
-                    f"{cursor.subscriber} stands at {cursor.acked_seq}: a replay goes back; to skip forward, acknowledge"
+                    f"{cursor.subscriber} stands at {cursor.acked_seq}: a replay goes back; to skip, acknowledge"
                 )
             return cursor
         cursors.move_back(connection, place, start - 1)

@@ -154,10 +154,7 @@ def _check_header_sizes(headers: pa.Array) -> None:
 def stamp(batch: pa.RecordBatch, producers: str | Sequence[str], accepted_us: int) -> pa.RecordBatch:
     """The sent batch with the hub's two columns: who published it, and when it was accepted."""
     count = batch.num_rows
-    if isinstance(producers, str):
-        who = _repeated_text(producers, count)
-    else:
-        who = _column_of_texts(producers)
+    who = _repeated_text(producers, count) if isinstance(producers, str) else _column_of_texts(producers)
     when = pa.array([accepted_us] * count, _INSTANT)
     return pa.RecordBatch.from_arrays([*batch.columns, who, when], schema=SCHEMA_STORED)
 

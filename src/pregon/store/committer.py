@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -26,10 +25,13 @@ from sqlalchemy.exc import DBAPIError
 from pregon import limits
 from pregon.clock import WallClock
 from pregon.errors import HubBusy, HubStopping, InternalError, PregonError, Unavailable
-from pregon.store.database import WAL_BYTES_HARD_MAX, WAL_BYTES_SOFT_MAX, Database
+from pregon.store.database import LOG_BYTES_HARD_MAX, LOG_BYTES_SOFT_MAX, Database
 from pregon.store.transaction import Operation, Transaction
 
 log = logging.getLogger("pregon.store")
+
+_PAGES_BYTES = 32 * 1024
+"""What a transaction writes to the log besides its messages: pages of indexes, cursors and traces."""
 
 
 class CommitListener(Protocol):
@@ -63,6 +65,7 @@ class Committer:
 
     def start(self) -> None:
         """Begin to work."""
+        self._database.prepare_log()
         self._checkpointer.start()
         self._thread.start()
 
@@ -122,7 +125,7 @@ class Committer:
                     self._commit_one_by_one(operations)
                 else:
                     _fail_all(operations, self._explain(error))
-            self._checkpointer.look(self._connection)
+            self._checkpointer.wrote(sum(operation.size_bytes for operation in operations), self._connection)
 
     def _commit(self, operations: list[Operation]) -> None:
         """Carry out the operations together; raises, with nothing done and no ticket resolved, if that fails."""
@@ -177,12 +180,18 @@ def _fail_all(operations: list[Operation], error: PregonError) -> None:
 
 
 class _Checkpointer:
-    """Copies the write-ahead log into the database beside the writer, so that the writer need not stop for it."""
+    """Copies the write-ahead log into the database beside the writer, so that the writer seldom stops for it.
+
+    The log begins anew when a copy has caught up with it. Under a load that never pauses that does not happen
+    by itself, so past a hard limit the writer makes the copy.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wanted = threading.Event()
         self._is_stopping = False
+        self._log_bytes = 0
+        """About how much the log holds: what was written since it last began anew."""
         self._thread = threading.Thread(target=self._run, name="pregon-checkpointer", daemon=True)
 
     def start(self) -> None:
@@ -194,13 +203,24 @@ class _Checkpointer:
         if self._thread.is_alive():
             self._thread.join()
 
-    def look(self, connection: Connection) -> None:
-        """Called by the writer between transactions."""
-        size = self._database.log_bytes()
-        if size > WAL_BYTES_HARD_MAX:
-            _quietly(lambda: self._database.checkpoint(connection))
-        elif size > WAL_BYTES_SOFT_MAX:
+    def wrote(self, size_bytes: int, connection: Connection) -> None:
+        """Called by the writer after each transaction."""
+        self._log_bytes += size_bytes + _PAGES_BYTES
+        if self._log_bytes > LOG_BYTES_HARD_MAX:
+            self._checkpoint(connection)
+        elif self._log_bytes > LOG_BYTES_SOFT_MAX:
             self._wanted.set()
+
+    def _checkpoint(self, connection: Connection) -> None:
+        before = self._log_bytes
+        try:
+            is_complete = self._database.checkpoint(connection)
+        except DBAPIError as error:
+            # Nothing is lost by it (a full disk): the log still has everything.
+            log.warning("checkpoint failed", extra={"reason": str(error.orig)})
+            return
+        if is_complete:
+            self._log_bytes = max(0, self._log_bytes - before)
 
     def _run(self) -> None:
         connection = self._database.connect()
@@ -208,13 +228,5 @@ class _Checkpointer:
             self._wanted.wait()
             self._wanted.clear()
             if not self._is_stopping:
-                _quietly(lambda: self._database.checkpoint(connection))
+                self._checkpoint(connection)
         connection.close()
-
-
-def _quietly(checkpoint: Callable[[], None]) -> None:
-    """A checkpoint that fails (a full disk) loses nothing: the log still has everything."""
-    try:
-        checkpoint()
-    except DBAPIError as error:
-        log.warning("checkpoint failed", extra={"reason": str(error.orig)})

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, insert, select
 
 from pregon.model.batch import StoredBatch
 from pregon.model.subscription import Accounting, Cursor, account
+from pregon.store.prepared import Prepared
 from pregon.store.schema import expired_range, parked, subscriber, subscription, topic
 
 _COLUMNS = (
@@ -30,17 +31,19 @@ _FROM = subscription.join(topic, topic.c.id == subscription.c.topic_id).join(
     subscriber, subscriber.c.id == subscription.c.subscriber_id
 )
 _SELECT = select(*_COLUMNS).select_from(_FROM)
-_FIND = _SELECT.where(topic.c.name == bindparam("topic"), subscriber.c.name == bindparam("subscriber"))
-_OF_TOPIC = _SELECT.where(subscription.c.topic_id == bindparam("topic_id"))
-_MOVE = (
+_FIND = Prepared(_SELECT.where(topic.c.name == bindparam("topic"), subscriber.c.name == bindparam("subscriber")))
+_OF_TOPIC = Prepared(_SELECT.where(subscription.c.topic_id == bindparam("topic_id")))
+_MOVE = Prepared(
     update(subscription)
     .where(subscription.c.id == bindparam("subscription_id"))
     .values(acked_seq=bindparam("new_acked_seq"))
 )
-_EXCEPTIONS = select(parked.c.seq, parked.c.returned, parked.c.handed_out).where(
-    parked.c.subscription_id == bindparam("subscription_id")
+_EXCEPTIONS = Prepared(
+    select(parked.c.seq, parked.c.returned, parked.c.handed_out).where(
+        parked.c.subscription_id == bindparam("subscription_id")
+    )
 )
-_PARKED_AFTER = (
+_PARKED_AFTER = Prepared(
     select(parked.c.seq)
     .where(parked.c.subscription_id == bindparam("subscription_id"), parked.c.seq > bindparam("after_seq"))
     .order_by(parked.c.seq)
@@ -63,39 +66,42 @@ class Place:
     cursor: Cursor
 
 
-def _place(row: Any) -> Place:
+def _place(row: Sequence[Any]) -> Place:
+    """A row of `_COLUMNS`."""
+    id_, topic_id, topic_name, subscriber_name, first_seq, acked_seq, epoch, expired, *rest = row
+    pending_max, pending_age_ms, head_seq, tail_seq = rest
     return Place(
-        row.id,
-        row.topic_id,
-        row.pending_max,
-        row.pending_age_ms,
+        id_,
+        topic_id,
+        pending_max,
+        pending_age_ms,
         Cursor(
-            topic=row.topic,
-            subscriber=row.subscriber,
-            first_seq=row.first_seq,
-            acked_seq=row.acked_seq,
-            epoch=row.epoch,
-            expired=row.expired,
-            head_seq=row.head_seq,
-            tail_seq=row.tail_seq,
+            topic=topic_name,
+            subscriber=subscriber_name,
+            first_seq=first_seq,
+            acked_seq=acked_seq,
+            epoch=epoch,
+            expired=expired,
+            head_seq=head_seq,
+            tail_seq=tail_seq,
         ),
     )
 
 
 def find_place(connection: Connection, topic_name: str, subscriber_name: str) -> Place | None:
     """Where a subscription stands, or None if there is no such subscription."""
-    row = connection.execute(_FIND, {"topic": topic_name, "subscriber": subscriber_name}).first()
-    return None if row is None else _place(row)
+    rows = _FIND.run(connection, {"topic": topic_name, "subscriber": subscriber_name})
+    return _place(rows[0]) if rows else None
 
 
 def places_of_topic(connection: Connection, topic_id: int) -> list[Place]:
     """Where every subscription of a topic stands."""
-    return [_place(row) for row in connection.execute(_OF_TOPIC, {"topic_id": topic_id})]
+    return [_place(row) for row in _OF_TOPIC.run(connection, {"topic_id": topic_id})]
 
 
 def move_cursor(connection: Connection, subscription_id: int, acked_seq: int) -> None:
     """Settle everything up to a number."""
-    connection.execute(_MOVE, {"subscription_id": subscription_id, "new_acked_seq": acked_seq})
+    _MOVE.run(connection, {"subscription_id": subscription_id, "new_acked_seq": acked_seq})
 
 
 def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
@@ -157,8 +163,9 @@ def forget_expired(connection: Connection, topic_id: int, tail_seq: int) -> None
 
 def parked_after(connection: Connection, subscription_id: int, after_seq: int) -> list[int]:
     """Numbers set aside among those after a number, ascending (after the cursor all of them are parked)."""
-    rows = connection.execute(_PARKED_AFTER, {"subscription_id": subscription_id, "after_seq": after_seq})
-    return [row.seq for row in rows]
+    return [
+        seq for (seq,) in _PARKED_AFTER.run(connection, {"subscription_id": subscription_id, "after_seq": after_seq})
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +179,8 @@ class SetAside:
 
 def set_aside(connection: Connection, subscription_id: int) -> dict[int, SetAside]:
     """All the exceptions of a subscription, by number."""
-    rows = connection.execute(_EXCEPTIONS, {"subscription_id": subscription_id})
-    return {row.seq: SetAside(row.seq, row.returned, row.handed_out) for row in rows}
+    rows = _EXCEPTIONS.run(connection, {"subscription_id": subscription_id})
+    return {seq: SetAside(seq, bool(returned), bool(handed_out)) for seq, returned, handed_out in rows}
 
 
 def insert_parked(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -231,7 +238,7 @@ def find_accounting(connection: Connection, topic_name: str, subscriber_name: st
     if row is None:
         return None
     return account(
-        _place(row).cursor,
+        _place(row[: len(_COLUMNS)]).cursor,
         parked_before=int(row.before),
         parked_after=int(row.after),
         returned=int(row.returned),

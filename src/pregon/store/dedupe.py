@@ -16,29 +16,32 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tup
 
 from pregon import limits
 from pregon.errors import BatchOutOfOrder, SessionUnknown
+from pregon.store.prepared import Prepared
 from pregon.store.schema import dedupe, producer_session
 
-_INSERT = insert(dedupe)
+_INSERT = Prepared(insert(dedupe), [column.name for column in dedupe.columns])
 _FIND = select(dedupe.c.message_id, dedupe.c.seq).where(
     dedupe.c.topic_id == bindparam("topic_id"),
     dedupe.c.producer_id == bindparam("producer_id"),
     dedupe.c.message_id.in_(bindparam("ids", expanding=True)),
 )
-_FIND_ONE = select(dedupe.c.seq).where(
-    dedupe.c.topic_id == bindparam("topic_id"),
-    dedupe.c.producer_id == bindparam("producer_id"),
-    dedupe.c.message_id == bindparam("id"),
+_FIND_ONE = Prepared(
+    select(dedupe.c.seq).where(
+        dedupe.c.topic_id == bindparam("topic_id"),
+        dedupe.c.producer_id == bindparam("producer_id"),
+        dedupe.c.message_id == bindparam("id"),
+    )
 )
 _SESSION_KEY = (
     producer_session.c.topic_id == bindparam("k_topic_id"),
     producer_session.c.producer_id == bindparam("k_producer_id"),
     producer_session.c.session == bindparam("k_session"),
 )
-_FIND_SESSION = select(producer_session.c.batches).where(*_SESSION_KEY)
-_UPDATE_SESSION = (
-    update(producer_session).where(*_SESSION_KEY).values(batches=bindparam("batches"), at_us=bindparam("at_us"))
+_FIND_SESSION = Prepared(select(producer_session.c.batches).where(*_SESSION_KEY))
+_UPDATE_SESSION = Prepared(
+    update(producer_session).where(*_SESSION_KEY).values(batches=bindparam("new_batches"), at_us=bindparam("now_us"))
 )
-_INSERT_SESSION = insert(producer_session)
+_INSERT_SESSION = Prepared(insert(producer_session), [column.name for column in producer_session.columns])
 _IDS_AT_ONCE = 500
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, int, int]]).decode
@@ -48,18 +51,18 @@ def find_published(connection: Connection, topic_id: int, producer_id: int, ids:
     """Which of these ids were published before, with their numbers."""
     key = {"topic_id": topic_id, "producer_id": producer_id}
     if len(ids) == 1:
-        row = connection.execute(_FIND_ONE, {**key, "id": ids[0]}).first()
-        return {} if row is None else {ids[0]: row.seq}
+        rows = _FIND_ONE.run(connection, {**key, "id": ids[0]})
+        return {ids[0]: rows[0][0]} if rows else {}
     found: dict[str, int] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        rows = connection.execute(_FIND, {**key, "ids": list(ids[start : start + _IDS_AT_ONCE])})
-        found.update((row.message_id, row.seq) for row in rows)
+        some = connection.execute(_FIND, {**key, "ids": list(ids[start : start + _IDS_AT_ONCE])})
+        found.update((row.message_id, row.seq) for row in some)
     return found
 
 
 def remember_published(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Remember ids: rows of topic_id, producer_id, message_id, seq, at_us."""
-    connection.execute(_INSERT, rows)
+    _INSERT.run(connection, *rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,8 @@ class Session:
     @classmethod
     def load(cls, connection: Connection, key: SessionKey) -> Session:
         """The session as stored, or a new one."""
-        row = connection.execute(_FIND_SESSION, key.bind()).first()
-        return cls(key, [] if row is None else _decode(row.batches), row is None)
+        rows = _FIND_SESSION.run(connection, key.bind())
+        return cls(key, _decode(rows[0][0]) if rows else [], not rows)
 
     def find(self, number: int) -> tuple[int, int] | None:
         """Base number and count of a batch stored before; None if it is the next one.
@@ -127,10 +130,10 @@ class Session:
                 "batches": batches,
                 "at_us": now_us,
             }
-            connection.execute(_INSERT_SESSION, values)
+            _INSERT_SESSION.run(connection, values)
             self._is_new = False
         else:
-            connection.execute(_UPDATE_SESSION, {**self._key.bind(), "batches": batches, "at_us": now_us})
+            _UPDATE_SESSION.run(connection, {**self._key.bind(), "new_batches": batches, "now_us": now_us})
 
 
 def forget_published(connection: Connection, before_us: int, rows_max: int) -> int:

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, bindparam, case, delete, insert, select, upda
 
 from pregon.errors import NotFound
 from pregon.model.batch import StoredBatch
+from pregon.store.prepared import Prepared
 from pregon.store.schema import batch, topic
 
-_ADVANCE = (
+_ADVANCE = Prepared(
     update(topic)
     .where(topic.c.id == bindparam("topic_id"))
     .values(
@@ -24,11 +25,11 @@ _ADVANCE = (
         bytes=topic.c.bytes + bindparam("size"),
         accepted_us=case((topic.c.accepted_us > bindparam("now_us"), topic.c.accepted_us), else_=bindparam("now_us")),
     )
-    .returning(topic.c.head_seq, topic.c.accepted_us)
+    .returning(topic.c.head_seq)
 )
-_INSERT = insert(batch)
-_READ = (
-    select(batch.c.last_seq, batch.c.messages, batch.c.bytes, batch.c.arrow)
+_INSERT = Prepared(insert(batch), [column.name for column in batch.columns])
+_READ = Prepared(
+    select(batch.c.last_seq, batch.c.messages, batch.c.arrow)
     .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
     .order_by(batch.c.last_seq)
     .limit(bindparam("rows"))
@@ -45,40 +46,40 @@ _SIZES = (
     .order_by(batch.c.last_seq)
     .limit(bindparam("rows"))
 )
-_ROWS_READ_AT_ONCE = 32
+_ROWS_READ_AT_ONCE = 16
 
 
 def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us: int) -> int:
     """Store a batch of `count` messages accepted at `now_us` and return the number of its first."""
-    row = connection.execute(
-        _ADVANCE, {"topic_id": topic_id, "added": count, "size": len(arrow), "now_us": now_us}
-    ).one()
-    connection.execute(
-        _INSERT,
+    size = len(arrow)
+    ((head_seq,),) = _ADVANCE.run(connection, {"topic_id": topic_id, "added": count, "size": size, "now_us": now_us})
+    _INSERT.run(
+        connection,
         {
             "topic_id": topic_id,
-            "last_seq": row.head_seq,
+            "last_seq": head_seq,
             "messages": count,
-            "bytes": len(arrow),
+            "bytes": size,
             "first_us": now_us,
             "last_us": now_us,
             "arrow": arrow,
         },
     )
-    return int(row.head_seq) - count + 1
+    return int(head_seq) - count + 1
 
 
 def read_batches(connection: Connection, topic_id: int, first_seq: int) -> Iterator[StoredBatch]:
     """The batches from the one that holds `first_seq` on, whole, as the caller asks for them."""
+    rows = 1
     while True:
-        rows = connection.execute(_READ, {"topic_id": topic_id, "first_seq": first_seq, "rows": _ROWS_READ_AT_ONCE})
-        found = 0
-        for row in rows:
-            found += 1
-            first_seq = row.last_seq + 1
-            yield StoredBatch(row.last_seq - row.messages + 1, row.messages, row.arrow)
-        if found < _ROWS_READ_AT_ONCE:
+        found = _READ.run(connection, {"topic_id": topic_id, "first_seq": first_seq, "rows": rows})
+        for last_seq, messages, arrow in found:
+            yield StoredBatch(last_seq - messages + 1, messages, arrow)
+        if len(found) < rows:
             return
+        first_seq = found[-1][0] + 1
+        # The first answer is often enough; a long read takes more at once.
+        rows = _ROWS_READ_AT_ONCE
 
 
 def read_range(
@@ -160,8 +161,8 @@ def replace(connection: Connection, topic_id: int, merged: StoredBatch) -> None:
     span = (batch.c.topic_id == topic_id, batch.c.last_seq.between(merged.base_seq, merged.last_seq))
     rows = connection.execute(select(batch.c.bytes, batch.c.first_us, batch.c.last_us).where(*span)).all()
     connection.execute(delete(batch).where(*span))
-    connection.execute(
-        _INSERT,
+    _INSERT.run(
+        connection,
         {
             "topic_id": topic_id,
             "last_seq": merged.last_seq,

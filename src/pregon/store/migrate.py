@@ -59,7 +59,8 @@ def migrate(database: Database, target: str = HEAD_REVISION) -> None:
                 f"the database is at revision {revision}, this Pregón knows up to {HEAD_REVISION}: "
                 "install the newer Pregón that wrote it, or restore a backup from before"
             ) from error
-    with database.connect() as connection:
+    # SQLAlchemy's own transaction does nothing on a connection in autocommit, but tells Alembic to leave ours alone.
+    with database.connect() as connection, connection.begin():
         config.attributes["connection"] = connection
         database.begin_write(connection, durable=True)
         try:

@@ -9,9 +9,10 @@ from sqlalchemy import Connection, delete, insert, select
 from pregon import limits
 from pregon.errors import BadRequest
 from pregon.model.trace import KINDS, Trace, TraceQuery
+from pregon.store.prepared import Prepared
 from pregon.store.schema import trace
 
-_INSERT = insert(trace)
+_INSERT = Prepared(insert(trace), [column.name for column in trace.columns if column.name != "id"])
 
 
 def write_traces(connection: Connection, traces: Sequence[Trace]) -> None:
@@ -32,7 +33,7 @@ def write_traces(connection: Connection, traces: Sequence[Trace]) -> None:
                 }
             )
     if rows:
-        connection.execute(_INSERT, rows)
+        _INSERT.run(connection, *rows)
 
 
 def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Trace]]:

@@ -1,1 +1,1 @@
-"""The steps from an empty database to the schema of today, run by `store.migrate`. Each step is a file in `versions`."""
+"""The steps from an empty database to the schema of today. `store.migrate` runs them; each is a file in `versions`."""
