@@ -17,7 +17,7 @@ from pregon.errors import AnswerMalformed, HubBusy, HubStopping, PregonError
 from pregon.limits import PULL_BYTES_MAX
 from pregon.model.batch import StoredBatch
 from pregon.model.ids import new_id
-from pregon.model.message import DEFAULT_CONTENT_TYPE, Message, Outgoing, check_outgoing
+from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, check_outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Trace, TraceQuery
 from pregon.wire import commands as c
@@ -167,11 +167,13 @@ def as_outgoing(
     headers: Mapping[str, str] | None = None,
 ) -> Outgoing:
     """What people pass as a message, as one: text is sent as UTF-8."""
+    if isinstance(body, bytes):
+        return Outgoing(body, id, key, content_type or DEFAULT_CONTENT_TYPE, headers or NO_HEADERS)
+    if isinstance(body, str):
+        return Outgoing(body.encode(), id, key, content_type or "text/plain; charset=utf-8", headers or NO_HEADERS)
     if isinstance(body, Outgoing):
         return body
-    if isinstance(body, str):
-        return Outgoing(body.encode(), id, key, content_type or "text/plain; charset=utf-8", headers or {})
-    return Outgoing(bytes(body), id, key, content_type or DEFAULT_CONTENT_TYPE, headers or {})
+    return Outgoing(bytes(body), id, key, content_type or DEFAULT_CONTENT_TYPE, headers or NO_HEADERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

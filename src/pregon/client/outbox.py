@@ -20,13 +20,12 @@ from typing import Any
 from pregon import limits
 from pregon.client.calls import Call, retry_delay_ms
 from pregon.errors import BatchOutOfOrder, PregonError, Rejected
-from pregon.model.batch import encode, pack
+from pregon.model.batch import Packing, encode
 from pregon.model.ids import new_id
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.wire import commands as c
 from pregon.wire.frames import Answer
 
-_OVERHEAD_BYTES = 100
 _BATCH_BYTES_TARGET = limits.BATCH_BYTES_MAX - limits.BODY_BYTES_MAX - 128 * limits.KIB
 
 
@@ -85,9 +84,7 @@ class Outbox:
         self.sent = 0
         self.acknowledged = 0
         self.failure: PregonError | None = None
-        self._messages: list[Outgoing] = []
-        self._published_us: list[int] = []
-        self._bytes = 0
+        self._packing = Packing()
         self._sealed: OrderedDict[int, _Sealed] = OrderedDict()
         self._numbers = 0
         self._refusals = 0
@@ -101,42 +98,50 @@ class Outbox:
     @property
     def is_empty(self) -> bool:
         """Whether everything that was added is on disk."""
-        return not self._sealed and not self._messages
+        return not self._sealed and not len(self._packing)
 
     @property
     def has_unsealed(self) -> bool:
         """Whether messages wait for their batch to fill."""
-        return bool(self._messages)
+        return len(self._packing) > 0
 
     @property
     def unacknowledged(self) -> int:
         """Messages added and not yet known to be on disk."""
-        return len(self._messages) + sum(one.count for one in self._sealed.values())
+        return len(self._packing) + sum(one.count for one in self._sealed.values())
 
     def add(self, message: Outgoing, published_us: int) -> bool:
         """One more message; whether a batch is complete. Raises TooLarge or BadRequest for one past a limit."""
         check_outgoing(message)
-        self._messages.append(message)
-        self._published_us.append(published_us)
-        self._bytes += len(message.body) + _OVERHEAD_BYTES
-        if len(self._messages) < self.options.batch_messages and self._bytes < _BATCH_BYTES_TARGET:
+        self._packing.add(message, published_us)
+        return self._seal_if_full()
+
+    def add_body(self, body: bytes, published_us: int) -> bool:
+        """One more message that is only a body; the short way through `add`."""
+        if len(body) > limits.BODY_BYTES_MAX:
+            return self.add(Outgoing(body), published_us)
+        self._packing.add_body(body, published_us)
+        return self._seal_if_full()
+
+    def _seal_if_full(self) -> bool:
+        packing = self._packing
+        if len(packing.bodies) < self.options.batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
             return False
         self.seal()
         return True
 
     def seal(self) -> None:
         """Make a batch of what has been added."""
-        if not self._messages:
+        packing, self._packing = self._packing, Packing()
+        if not len(packing):
             return
         self._numbers += 1
-        prefix = f"{self.session}-{self._numbers}-"
-        ids = [message.id or f"{prefix}{row}" for row, message in enumerate(self._messages)]
-        arrow = encode(pack(self._messages, ids, self._published_us))
+        batch = packing.pack(f"{self.session}-{self._numbers}-")
+        ids = batch.column("id")
         header = c.PublishBatch(topic=self.topic, producer=self.producer, session=self.session, number=self._numbers)
-        call: Call[Any] = Call(header, (arrow,), lambda answer, _: answer)
-        self._sealed[self._numbers] = _Sealed(self._numbers, call, len(ids), ids[0], ids[-1])
-        self.sent += len(ids)
-        self._messages, self._published_us, self._bytes = [], [], 0
+        call: Call[Any] = Call(header, (encode(batch),), lambda answer, _: answer)
+        self._sealed[self._numbers] = _Sealed(self._numbers, call, len(packing), ids[0].as_py(), ids[-1].as_py())
+        self.sent += len(packing)
 
     def due(self, now_ms: float, next_request_id: Callable[[], int]) -> list[list[Any]]:
         """The frames to send now, in order."""

@@ -284,13 +284,16 @@ class Producer:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
-        message = as_outgoing(body, id, key, content_type, headers)
         with self._lock:
             if self._is_closed:
                 raise HubStopping("the producer is closed: make another")
             if self._oldest_ms is None:
                 self._oldest_ms = monotonic_ms()
-            if self.outbox.add(message, wall_us()):
+            if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
+                is_sealed = self.outbox.add_body(body, wall_us())
+            else:
+                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_us())
+            if is_sealed:
                 self._oldest_ms = None
                 self._wait_until(lambda: not self.outbox.is_full)
 

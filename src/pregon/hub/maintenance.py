@@ -44,15 +44,18 @@ class _Forget:
     size_bytes = 200
     is_durable = False
 
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: Keeping, forgetting: dedupe.Forgetting) -> None:
         self._keeping = keeping
+        self._forgetting = forgetting
         self.ticket: Ticket[bool] = Ticket()
 
     def apply(self, transaction: Transaction) -> None:
         """Forget a bounded number of rows of each."""
         connection, now_us = transaction.connection, transaction.now_us
+        published_before_us = now_us - self._keeping.dedupe_ms * 1_000
+        self._forgetting.step(connection, published_before_us, _ROWS_AT_ONCE)
         forgotten = (
-            dedupe.forget_published(connection, now_us - self._keeping.dedupe_ms * 1_000, _ROWS_AT_ONCE),
+            dedupe.forget_sessions(connection, published_before_us, _ROWS_AT_ONCE),
             traces.forget_traces(connection, now_us - self._keeping.traces_ms * 1_000, _ROWS_AT_ONCE),
             catalog.sweep_deleted(connection, _ROWS_AT_ONCE // 10) * 10,
         )
@@ -71,6 +74,7 @@ class Maintenance:
         self._committer = committer
         self._read = read
         self._keeping = keeping
+        self._forgetting = dedupe.Forgetting()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pregon-maintenance", daemon=True)
 
@@ -99,7 +103,7 @@ class Maintenance:
             self._repeat(lambda topic_id=topic_id: Retain(topic_id))  # type: ignore[misc]
         for topic_id in self._read(_topics_to_merge):
             self._repeat(lambda topic_id=topic_id: Merge(topic_id))  # type: ignore[misc]
-        self._repeat(lambda: _Forget(self._keeping))
+        self._repeat(lambda: _Forget(self._keeping, self._forgetting))
 
     def _repeat(self, make: Callable[[], Retain | Merge | _Forget]) -> None:
         """One operation after another, while there is more to do."""

@@ -216,9 +216,7 @@ class _Gathered:
         connection, now_us = transaction.connection, transaction.now_us
         operations = list(fresh.values())
         sent = pack(
-            [operation.message for operation in operations],
-            [message_id for _, message_id in fresh],
-            [operation.published_us for operation in operations],
+            [operation.message for operation in operations], [operation.published_us for operation in operations]
         )
         producers = [operation.producer for operation in operations]
         arrow = encode(stamp(sent, producers, now_us))

@@ -15,7 +15,7 @@ Promises:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,7 +25,7 @@ import pyarrow as pa
 from pregon import limits
 from pregon.errors import BadBatch, StoreCorrupt, TooLarge
 from pregon.model.flatbuffer import is_compressed
-from pregon.model.message import Message, Outgoing, Rows
+from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, Rows
 
 _INSTANT = pa.timestamp("us", "UTC")
 _HEADERS = pa.map_(pa.string(), pa.string())
@@ -47,6 +47,8 @@ SCHEMA_STORED = pa.schema(
         pa.field("accepted_at", _INSTANT, nullable=False),
     ]
 )
+_OVERHEAD_BYTES = 100
+"""About what a message takes besides its body."""
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
@@ -68,26 +70,100 @@ def _column_of_texts(texts: Sequence[str]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def pack(messages: Sequence[Outgoing], ids: Sequence[str], published_us: Sequence[int]) -> pa.RecordBatch:
-    """The messages as a batch to send; `ids` and `published_us` have one value for each."""
-    count = len(messages)
-    keys = [message.key for message in messages]
-    headers: pa.Array
-    if any(message.headers for message in messages):
-        headers = pa.array([list(message.headers.items()) for message in messages], _HEADERS)
-    else:
-        headers = _no_headers(count)
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.array(ids, pa.string()),
-            pa.nulls(count, pa.string()) if keys.count(None) == count else pa.array(keys, pa.string()),
-            _column_of_texts([message.content_type for message in messages]),
-            headers,
-            pa.array(published_us, _INSTANT),
-            pa.array([message.body for message in messages], pa.binary()),
-        ],
-        schema=SCHEMA_SENT,
-    )
+class Packing:
+    """Messages on their way to becoming a batch, column by column.
+
+    The usual message has a body and nothing else, so the other columns are only kept once somebody says more.
+    """
+
+    __slots__ = ("_content_types", "_headers", "_ids", "_keys", "bodies", "published_us", "size_bytes")
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.published_us: list[int] = []
+        self.size_bytes = 0
+        self._ids: list[str | None] | None = None
+        self._keys: list[str | None] = []
+        self._content_types: list[str] = []
+        self._headers: list[Mapping[str, str]] = []
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def add(self, message: Outgoing, published_us: int) -> None:
+        """One more message, already checked."""
+        self._say_more()
+        assert self._ids is not None
+        self._ids.append(message.id)
+        self._keys.append(message.key)
+        self._content_types.append(message.content_type)
+        self._headers.append(message.headers)
+        self.bodies.append(message.body)
+        self.published_us.append(published_us)
+        self.size_bytes += len(message.body) + _OVERHEAD_BYTES
+
+    def add_body(self, body: bytes, published_us: int) -> None:
+        """One more message that is only a body, already checked."""
+        if self._ids is not None:
+            self.add(Outgoing(body), published_us)
+            return
+        self.bodies.append(body)
+        self.published_us.append(published_us)
+        self.size_bytes += len(body) + _OVERHEAD_BYTES
+
+    def _say_more(self) -> None:
+        if self._ids is None:
+            count = len(self.bodies)
+            self._ids = [None] * count
+            self._keys = [None] * count
+            self._content_types = [DEFAULT_CONTENT_TYPE] * count
+            self._headers = [NO_HEADERS] * count
+
+    def pack(self, prefix: str) -> pa.RecordBatch:
+        """The batch, to send; a message without an id gets the prefix and its row."""
+        count = len(self.bodies)
+        ids, keys = self._ids, self._keys
+        if ids is None:
+            id_column = _numbered(prefix, count)
+        else:
+            id_column = pa.array([given or f"{prefix}{row}" for row, given in enumerate(ids)], pa.string())
+        has_keys = keys.count(None) < len(keys)
+        headers: pa.Array
+        if any(self._headers):
+            headers = pa.array([list(one.items()) for one in self._headers], _HEADERS)
+        else:
+            headers = _no_headers(count)
+        return pa.RecordBatch.from_arrays(
+            [
+                id_column,
+                pa.array(keys, pa.string()) if has_keys else pa.nulls(count, pa.string()),
+                _column_of_texts(self._content_types or [DEFAULT_CONTENT_TYPE] * count),
+                headers,
+                pa.array(self.published_us, _INSTANT),
+                pa.array(self.bodies, pa.binary()),
+            ],
+            schema=SCHEMA_SENT,
+        )
+
+
+@lru_cache(maxsize=64)
+def _rows_as_texts(count: int) -> pa.Array:
+    return pa.array([str(row) for row in range(count)], pa.string())
+
+
+def _numbered(prefix: str, count: int) -> pa.Array:
+    """prefix0, prefix1, prefix2 …"""
+    import pyarrow.compute as pc
+
+    return pc.binary_join_element_wise(prefix, _rows_as_texts(count), "")
+
+
+def pack(messages: Iterable[Outgoing], published_us: Iterable[int]) -> pa.RecordBatch:
+    """Messages that have ids, as a batch to send."""
+    packing = Packing()
+    for message, us in zip(messages, published_us, strict=True):
+        packing.add(message, us)
+    return packing.pack("")
 
 
 def encode(batch: pa.RecordBatch) -> pa.Buffer:
@@ -155,7 +231,7 @@ def stamp(batch: pa.RecordBatch, producers: str | Sequence[str], accepted_us: in
     """The sent batch with the hub's two columns: who published it, and when it was accepted."""
     count = batch.num_rows
     who = _repeated_text(producers, count) if isinstance(producers, str) else _column_of_texts(producers)
-    when = pa.array([accepted_us] * count, _INSTANT)
+    when = pa.Array.from_buffers(_INSTANT, count, [None, pa.py_buffer(accepted_us.to_bytes(8, "little") * count)])
     return pa.RecordBatch.from_arrays([*batch.columns, who, when], schema=SCHEMA_STORED)
 
 

@@ -7,11 +7,11 @@ Arrow batch, whose columns are turned into Python values once for the whole batc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from pregon import limits
@@ -22,35 +22,50 @@ DEFAULT_CONTENT_TYPE = "application/octet-stream"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(msgspec.Struct, frozen=True):
     """A message to publish. Without an id it gets one; with one, publishing it again stores nothing new."""
 
     body: bytes
     id: str | None = None
     key: str | None = None
     content_type: str = DEFAULT_CONTENT_TYPE
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = NO_HEADERS
 
 
 def check_outgoing(message: Outgoing, body_bytes_max: int = limits.BODY_BYTES_MAX) -> None:
     """Raises TooLarge or BadRequest when the message passes a limit, saying which."""
     if len(message.body) > body_bytes_max:
         raise TooLarge(f"the body has {len(message.body)} bytes; at most {body_bytes_max} are allowed")
-    if message.id is not None and not 0 < len(message.id.encode()) <= limits.MESSAGE_ID_BYTES_MAX:
+    if message.id is not None and (not message.id or _is_over(message.id, limits.MESSAGE_ID_BYTES_MAX)):
         raise BadRequest(f"a message id has 1 to {limits.MESSAGE_ID_BYTES_MAX} bytes")
-    if message.key is not None and len(message.key.encode()) > limits.KEY_BYTES_MAX:
+    if message.key is not None and _is_over(message.key, limits.KEY_BYTES_MAX):
         raise BadRequest(f"a key has at most {limits.KEY_BYTES_MAX} bytes")
-    if not 0 < len(message.content_type.encode()) <= limits.CONTENT_TYPE_BYTES_MAX:
+    if message.content_type is not DEFAULT_CONTENT_TYPE and (
+        not message.content_type or _is_over(message.content_type, limits.CONTENT_TYPE_BYTES_MAX)
+    ):
         raise BadRequest(f"a content type has 1 to {limits.CONTENT_TYPE_BYTES_MAX} bytes")
     if message.headers:
         _check_headers(message.headers)
 
 
+def _is_over(text: str, bytes_max: int) -> bool:
+    """Whether a text has more bytes in UTF-8, which are at most four a character; raises BadRequest if it has none."""
+    if text.isascii():
+        return len(text) > bytes_max
+    try:
+        return len(text.encode()) > bytes_max
+    except UnicodeEncodeError as error:
+        raise BadRequest("a text of the message is not Unicode that UTF-8 can write") from error
+
+
 def _check_headers(headers: Mapping[str, str]) -> None:
     if len(headers) > limits.HEADERS_MAX:
         raise BadRequest(f"a message has at most {limits.HEADERS_MAX} headers")
-    if sum(len(name.encode()) + len(value.encode()) for name, value in headers.items()) > limits.HEADERS_BYTES_MAX:
+    try:
+        size = sum(len(name.encode()) + len(value.encode()) for name, value in headers.items())
+    except UnicodeEncodeError as error:
+        raise BadRequest("a header of the message is not Unicode that UTF-8 can write") from error
+    if size > limits.HEADERS_BYTES_MAX:
         raise BadRequest(f"the headers of a message have at most {limits.HEADERS_BYTES_MAX} bytes")
 
 

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, Select, Table, delete, func, insert, select, 
 from pregon.errors import LimitReached, NotFound
 from pregon.limits import PRODUCERS_MAX, SUBSCRIBERS_MAX, SUBSCRIPTIONS_MAX, TOPICS_MAX
 from pregon.model.catalog import Producer, Retention, Subscriber, Subscription, Topic
-from pregon.store.schema import batch, producer, producer_topic, subscriber, subscription, topic
+from pregon.store.log import TOPIC_ID_MAX, batch_sizes, remove_through
+from pregon.store.schema import producer, producer_topic, subscriber, subscription, topic
 
 _ROWS_MAX = {
     "topic": TOPICS_MAX,
@@ -31,6 +32,8 @@ def insert_row(connection: Connection, table: Table, values: dict[str, Any]) -> 
         raise LimitReached(f"the hub has {count} of {table.name}, its limit: delete some first")
     key = connection.execute(insert(table).values(**values)).inserted_primary_key
     assert key is not None
+    if table is topic and key[0] > TOPIC_ID_MAX:
+        raise LimitReached("this database has seen as many topics as it can tell apart: begin a new one")
     return int(key[0])
 
 
@@ -202,11 +205,10 @@ def sweep_deleted(connection: Connection, batches_max: int) -> int:
     """Remove some batches of deleted topics, and the topics that have none left; how many batches it was."""
     removed = 0
     for topic_id in connection.execute(select(topic.c.id).where(topic.c.deleted)).scalars().all():
-        seqs = select(batch.c.last_seq).where(batch.c.topic_id == topic_id).order_by(batch.c.last_seq)
-        last = connection.execute(seqs.limit(batches_max - removed)).scalars().all()
-        if last:
-            connection.execute(delete(batch).where(batch.c.topic_id == topic_id, batch.c.last_seq <= last[-1]))
-            removed += len(last)
+        batches = batch_sizes(connection, topic_id, 0, batches_max - removed)
+        if batches:
+            remove_through(connection, topic_id, batches[-1].last_seq, sum(one.bytes for one in batches))
+            removed += len(batches)
         if removed >= batches_max:
             break
         connection.execute(delete(topic).where(topic.c.id == topic_id))

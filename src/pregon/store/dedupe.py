@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, tuple_, update
 
 from pregon import limits
 from pregon.errors import BatchOutOfOrder, SessionUnknown
@@ -136,12 +136,31 @@ class Session:
             _UPDATE_SESSION.run(connection, {**self._key.bind(), "new_batches": batches, "now_us": now_us})
 
 
-def forget_published(connection: Connection, before_us: int, rows_max: int) -> int:
-    """Forget at most `rows_max` ids and as many sessions not seen since `before_us`; how many it was."""
-    return sum(_forget(connection, table, before_us, rows_max) for table in (dedupe, producer_session))
+class Forgetting:
+    """Walks through the remembered ids little by little, forgetting the old ones, and begins again at the end.
+
+    An index by time would make forgetting quicker and every publication slower.
+    """
+
+    def __init__(self) -> None:
+        self._after: tuple[int, int, str] = (0, 0, "")
+
+    def step(self, connection: Connection, before_us: int, rows_max: int) -> bool:
+        """Look at the next `rows_max` ids; whether there are more to look at."""
+        key = (dedupe.c.topic_id, dedupe.c.producer_id, dedupe.c.message_id)
+        rows = connection.execute(
+            select(*key, dedupe.c.at_us).where(tuple_(*key) > self._after).order_by(*key).limit(rows_max)
+        ).all()
+        for row in rows:
+            if row.at_us < before_us:
+                same = (column == value for column, value in zip(key, row, strict=False))
+                connection.execute(delete(dedupe).where(*same))
+        self._after = tuple(rows[-1][:3]) if len(rows) == rows_max else (0, 0, "")
+        return len(rows) == rows_max
 
 
-def _forget(connection: Connection, table: Table, before_us: int, rows_max: int) -> int:
-    key = tuple(table.primary_key.columns)
-    old = select(*key).where(table.c.at_us < before_us).order_by(table.c.at_us).limit(rows_max)
-    return connection.execute(delete(table).where(tuple_(*key).in_(old))).rowcount
+def forget_sessions(connection: Connection, before_us: int, rows_max: int) -> int:
+    """Forget at most `rows_max` sessions not used since `before_us`; how many it was."""
+    key = tuple(producer_session.primary_key.columns)
+    old = select(*key).where(producer_session.c.at_us < before_us).order_by(producer_session.c.at_us).limit(rows_max)
+    return connection.execute(delete(producer_session).where(tuple_(*key).in_(old))).rowcount

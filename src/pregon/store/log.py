@@ -1,5 +1,8 @@
 """The log of a topic: append batches at its head, read them by number, remove them at its tail.
 
+A batch has one key: 23 bits of topic, 40 bits of its last number. One B-tree then holds the log, and storing
+a message alone writes one page of it instead of two.
+
 Promises:
 - Numbers are dense: an append takes the numbers right after the head, in the transaction that stores it.
 - Acceptance times never go back within a topic, whatever the clock does.
@@ -8,6 +11,7 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, case, delete, insert, select, update
@@ -29,24 +33,42 @@ _ADVANCE = Prepared(
 )
 _INSERT = Prepared(insert(batch), [column.name for column in batch.columns])
 _READ = Prepared(
-    select(batch.c.last_seq, batch.c.messages, batch.c.arrow)
-    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
-    .order_by(batch.c.last_seq)
+    select(batch.c.key, batch.c.messages, batch.c.arrow)
+    .where(batch.c.key.between(bindparam("first_key"), bindparam("last_key")))
+    .order_by(batch.c.key)
     .limit(bindparam("rows"))
 )
-_FIRST_AFTER = (
-    select(batch.c.last_seq, batch.c.messages, batch.c.first_us, batch.c.last_us)
-    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq >= bindparam("first_seq"))
-    .order_by(batch.c.last_seq)
-    .limit(1)
-)
-_SIZES = (
-    select(batch.c.last_seq, batch.c.messages, batch.c.bytes, batch.c.last_us)
-    .where(batch.c.topic_id == bindparam("topic_id"), batch.c.last_seq > bindparam("after_seq"))
-    .order_by(batch.c.last_seq)
+_SIZES = Prepared(
+    select(batch.c.key, batch.c.messages, batch.c.bytes, batch.c.first_us, batch.c.last_us)
+    .where(batch.c.key.between(bindparam("first_key"), bindparam("last_key")))
+    .order_by(batch.c.key)
     .limit(bindparam("rows"))
 )
 _ROWS_READ_AT_ONCE = 16
+SEQ_BITS = 40
+_SEQ_MAX = (1 << SEQ_BITS) - 1
+TOPIC_ID_MAX = (1 << (63 - SEQ_BITS)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize:
+    """A stored batch without its contents."""
+
+    last_seq: int
+    messages: int
+    bytes: int
+    first_us: int
+    last_us: int
+
+
+def batch_key(topic_id: int, seq: int) -> int:
+    """Where a batch of the topic that ends at a number stands in the log."""
+    return topic_id << SEQ_BITS | max(0, min(seq, _SEQ_MAX))
+
+
+def _span(topic_id: int, first_seq: int, rows: int) -> dict[str, int]:
+    """The batches of a topic from a number on, as parameters."""
+    return {"first_key": batch_key(topic_id, first_seq), "last_key": batch_key(topic_id, _SEQ_MAX), "rows": rows}
 
 
 def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us: int) -> int:
@@ -56,8 +78,7 @@ def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us
     _INSERT.run(
         connection,
         {
-            "topic_id": topic_id,
-            "last_seq": head_seq,
+            "key": batch_key(topic_id, head_seq),
             "messages": count,
             "bytes": size,
             "first_us": now_us,
@@ -72,12 +93,12 @@ def read_batches(connection: Connection, topic_id: int, first_seq: int) -> Itera
     """The batches from the one that holds `first_seq` on, whole, as the caller asks for them."""
     rows = 1
     while True:
-        found = _READ.run(connection, {"topic_id": topic_id, "first_seq": first_seq, "rows": rows})
-        for last_seq, messages, arrow in found:
-            yield StoredBatch(last_seq - messages + 1, messages, arrow)
+        found = _READ.run(connection, _span(topic_id, first_seq, rows))
+        for key, messages, arrow in found:
+            yield StoredBatch((key & _SEQ_MAX) - messages + 1, messages, arrow)
         if len(found) < rows:
             return
-        first_seq = found[-1][0] + 1
+        first_seq = (found[-1][0] & _SEQ_MAX) + 1
         # The first answer is often enough; a long read takes more at once.
         rows = _ROWS_READ_AT_ONCE
 
@@ -124,7 +145,7 @@ def seq_at(connection: Connection, topic_id: int, at_us: int) -> int:
     low, high = int(row.tail_seq), int(row.head_seq) + 1
     while low < high:
         middle = (low + high) // 2
-        found = connection.execute(_FIRST_AFTER, {"topic_id": topic_id, "first_seq": middle}).first()
+        found = next(iter(batch_sizes(connection, topic_id, middle - 1, 1)), None)
         if found is None:
             high = middle
         elif found.last_us < at_us:
@@ -143,14 +164,15 @@ def _seq_within(connection: Connection, topic_id: int, last_seq: int, at_us: int
     return stored.base_seq + next(row for row, us in enumerate(times) if us >= at_us)
 
 
-def batch_sizes(connection: Connection, topic_id: int, after_seq: int, rows: int) -> list[Any]:
-    """last_seq, messages, bytes and last_us of the batches after a number, without their contents."""
-    return list(connection.execute(_SIZES, {"topic_id": topic_id, "after_seq": after_seq, "rows": rows}))
+def batch_sizes(connection: Connection, topic_id: int, after_seq: int, rows: int) -> list[BatchSize]:
+    """The batches that end after a number, without their contents."""
+    found = _SIZES.run(connection, _span(topic_id, after_seq + 1, rows))
+    return [BatchSize(key & _SEQ_MAX, *rest) for key, *rest in found]
 
 
 def remove_through(connection: Connection, topic_id: int, last_seq: int, size: int) -> None:
     """Remove the batches up to `last_seq`, which must end one; `size` is what they took."""
-    connection.execute(delete(batch).where(batch.c.topic_id == topic_id, batch.c.last_seq <= last_seq))
+    connection.execute(delete(batch).where(batch.c.key.between(batch_key(topic_id, 0), batch_key(topic_id, last_seq))))
     connection.execute(
         update(topic).where(topic.c.id == topic_id).values(tail_seq=last_seq + 1, bytes=topic.c.bytes - size)
     )
@@ -158,14 +180,13 @@ def remove_through(connection: Connection, topic_id: int, last_seq: int, size: i
 
 def replace(connection: Connection, topic_id: int, merged: StoredBatch) -> None:
     """Put one batch in the place of all those with the same numbers."""
-    span = (batch.c.topic_id == topic_id, batch.c.last_seq.between(merged.base_seq, merged.last_seq))
-    rows = connection.execute(select(batch.c.bytes, batch.c.first_us, batch.c.last_us).where(*span)).all()
-    connection.execute(delete(batch).where(*span))
+    span = batch.c.key.between(batch_key(topic_id, merged.base_seq), batch_key(topic_id, merged.last_seq))
+    rows = connection.execute(select(batch.c.bytes, batch.c.first_us, batch.c.last_us).where(span)).all()
+    connection.execute(delete(batch).where(span))
     _INSERT.run(
         connection,
         {
-            "topic_id": topic_id,
-            "last_seq": merged.last_seq,
+            "key": batch_key(topic_id, merged.last_seq),
             "messages": merged.count,
             "bytes": len(merged.arrow),
             "first_us": min(row.first_us for row in rows),

@@ -115,9 +115,9 @@ subscription = Table(
 batch = Table(
     "batch",
     metadata,
-    # Keyed by its last number: the batch that holds message n is the first whose last_seq >= n.
-    Column("topic_id", ForeignKey("topic.id"), primary_key=True, autoincrement=False),
-    Column("last_seq", BigInteger, primary_key=True, autoincrement=False),
+    # Topic and last number in one key, so that the row needs no other index (see store.log). The batch that
+    # holds message n of a topic is the first whose last number is n or more.
+    Column("key", _Id, primary_key=True, autoincrement=False),
     Column("messages", Integer, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("first_us", BigInteger, nullable=False),
@@ -157,7 +157,7 @@ dedupe = Table(
     Column("producer_id", BigInteger, primary_key=True, autoincrement=False),
     Column("message_id", String(200), primary_key=True),
     Column("seq", BigInteger, nullable=False),
-    Column("at_us", BigInteger, nullable=False, index=True),
+    Column("at_us", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -175,7 +175,8 @@ producer_session = Table(
 trace = Table(
     "trace",
     metadata,
-    # Names, not ids: what was proved stays proved when a topic is deleted.
+    # Names, not ids: what was proved stays proved when a topic is deleted. Ids follow the time, which never goes
+    # back, so that a time is found by halves and needs no index.
     Column("id", _Id, primary_key=True),
     Column("at_us", BigInteger, nullable=False),
     Column("kind", String(20), nullable=False),
@@ -187,4 +188,3 @@ trace = Table(
     Column("detail", Text, nullable=False, server_default=""),
 )
 Index("ix_trace_topic_last_seq", trace.c.topic, trace.c.last_seq)
-Index("ix_trace_at_us", trace.c.at_us)

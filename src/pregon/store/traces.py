@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
 from pregon import limits
 from pregon.errors import BadRequest
@@ -13,6 +13,9 @@ from pregon.store.prepared import Prepared
 from pregon.store.schema import trace
 
 _INSERT = Prepared(insert(trace), [column.name for column in trace.columns if column.name != "id"])
+_AT = Prepared(
+    select(trace.c.id, trace.c.at_us).where(trace.c.id >= bindparam("from_id")).order_by(trace.c.id).limit(1)
+)
 
 
 def write_traces(connection: Connection, traces: Sequence[Trace]) -> None:
@@ -57,9 +60,9 @@ def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Tr
             trace.c.first_seq <= query.seq,
         )
     if query.since_us:
-        statement = statement.where(trace.c.at_us >= query.since_us)
+        statement = statement.where(trace.c.id >= first_id_at(connection, query.since_us))
     if query.until_us:
-        statement = statement.where(trace.c.at_us < query.until_us)
+        statement = statement.where(trace.c.id < first_id_at(connection, query.until_us))
     if query.before:
         statement = statement.where(trace.c.id < query.before)
     rows = connection.execute(statement).mappings()
@@ -90,7 +93,26 @@ def runs_between(first_seq: int, last_seq: int, without: Iterable[int]) -> list[
     return runs
 
 
+def first_id_at(connection: Connection, at_us: int) -> int:
+    """The id of the first trace at that time or later; the next one to come if there is none."""
+    row = connection.execute(select(func.min(trace.c.id), func.max(trace.c.id))).one()
+    if row[0] is None:
+        return 1
+    low, high = int(row[0]), int(row[1]) + 1
+    while low < high:
+        middle = (low + high) // 2
+        ((found_id, found_us),) = _AT.run(connection, {"from_id": middle})
+        if found_us < at_us:
+            low = found_id + 1
+        else:
+            high = middle
+    return low
+
+
 def forget_traces(connection: Connection, before_us: int, rows_max: int) -> int:
     """Remove at most `rows_max` traces older than `before_us`, the oldest first; how many it was."""
-    old = select(trace.c.id).where(trace.c.at_us < before_us).order_by(trace.c.at_us).limit(rows_max)
-    return connection.execute(delete(trace).where(trace.c.id.in_(old.scalar_subquery()))).rowcount
+    oldest = connection.execute(select(func.min(trace.c.id))).scalar()
+    if oldest is None:
+        return 0
+    end = min(first_id_at(connection, before_us), oldest + rows_max)
+    return connection.execute(delete(trace).where(trace.c.id < end)).rowcount

@@ -41,8 +41,8 @@ def _named(table: str) -> None:
     )
 
 
-def _reference(column: str, target: str, cascade: bool = True, **options: Any) -> sa.Column[object]:
-    return sa.Column(column, _Id, sa.ForeignKey(target, ondelete="CASCADE" if cascade else None), **options)
+def _reference(column: str, target: str, **options: Any) -> sa.Column[object]:
+    return sa.Column(column, _Id, sa.ForeignKey(target, ondelete="CASCADE"), **options)
 
 
 def upgrade() -> None:
@@ -60,8 +60,7 @@ def upgrade() -> None:
     _create_subscriptions()
     op.create_table(
         "batch",
-        _reference("topic_id", "topic.id", cascade=False, primary_key=True, autoincrement=False),
-        sa.Column("last_seq", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("key", _Id, primary_key=True, autoincrement=False),
         sa.Column("messages", sa.Integer, nullable=False),
         sa.Column("bytes", sa.Integer, nullable=False),
         sa.Column("first_us", sa.BigInteger, nullable=False),
@@ -114,7 +113,6 @@ def _create_memory() -> None:
         sa.Column("at_us", sa.BigInteger, nullable=False),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_dedupe_at_us", "dedupe", ["at_us"])
     op.create_table(
         "producer_session",
         _reference("topic_id", "topic.id", primary_key=True, autoincrement=False),

@@ -24,4 +24,3 @@ def upgrade() -> None:
         sa.Column("detail", sa.Text, nullable=False, server_default=""),
     )
     op.create_index("ix_trace_topic_last_seq", "trace", ["topic", "last_seq"])
-    op.create_index("ix_trace_at_us", "trace", ["at_us"])

@@ -1,0 +1,277 @@
+"""Run the benchmarks: every scenario in one run on this machine, ours beside the limit or the peers.
+
+A speed is told as a ratio to something measured in the same run, because machines are shared and noisy; each
+figure is the median of several rounds, taken in turns, so that a slow minute slows everybody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from pregon.bench import ours
+from pregon.bench.hub_process import HubProcess, disk_bytes
+from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
+from pregon.bench.physical import BODY_BYTES, append_and_sync_s, round_trip_s
+from pregon.errors import BadRequest
+
+_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run."""
+
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    peers: bool = False
+    install: bool = False
+    directory: Path | None = None
+    output: Path | None = None
+
+    def scaled(self, count: int) -> int:
+        """A number of messages: a tenth of it when it must be quick."""
+        return max(count // 10, 1_000) if self.quick else count
+
+
+@dataclass(slots=True)
+class Run:
+    """A run under way: where it puts data, and what it has found."""
+
+    plan: Plan
+    directory: Path
+    out: Console
+    results: dict[str, Any] = field(default_factory=dict)
+
+    def folder(self, name: str) -> Path:
+        """A new empty directory."""
+        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.directory))
+
+    def show(self, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+        """A table of results."""
+        table = Table(*columns, title=title, title_justify="left", box=None, header_style="bold")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in rows:
+            table.add_row(*row)
+        self.out.print(table)
+        self.out.print()
+
+
+def bodies(count: int) -> list[bytes]:
+    """Messages of 200 bytes that differ, as real ones do."""
+    noise = os.urandom(BODY_BYTES - 12)
+    return [b"%012d" % number + noise for number in range(count)]
+
+
+@contextmanager
+def _peers(run: Run) -> Iterator[list[Peer]]:
+    """The peers that are here, started."""
+    started: list[Peer] = []
+    with ExitStack() as stack:
+        if run.plan.peers:
+            try:
+                versions = install_peers() if run.plan.install else find_servers()
+            except PeerMissing as error:
+                run.out.print(f"[yellow]{error}[/]")
+                versions = find_servers()
+            for peer in all_peers():
+                if peer.server not in versions:
+                    run.out.print(f"[yellow]{peer.name}: its server is not installed (--install)[/]")
+                    continue
+                try:
+                    peer.start(run.folder(peer.server))
+                except (PeerMissing, PeerFailed) as error:
+                    run.out.print(f"[yellow]{peer.name}: {error}[/]")
+                    continue
+                stack.callback(peer.stop)
+                started.append(peer)
+            run.results["peer_versions"] = versions
+        yield started
+
+
+def _in_turns(rounds: int, timed: dict[str, Callable[[int], float]]) -> dict[str, list[float]]:
+    """Each of them once a round, one after another."""
+    seconds: dict[str, list[float]] = {name: [] for name in timed}
+    for number in range(rounds):
+        for name, measure in timed.items():
+            seconds[name].append(measure(number))
+    return seconds
+
+
+def batches(run: Run) -> None:
+    """Durable publish in batches of 500, and pull to Python objects, ours and each peer's."""
+    count, peer_count = run.plan.scaled(200_000), run.plan.scaled(30_000)
+    messages, few = bodies(count), bodies(peer_count)
+    with _peers(run) as peers, HubProcess(run.folder("hub")) as hub:
+        ours.publish(hub, "warm-up", few, 500)
+        publishing: dict[str, Callable[[int], float]] = {
+            "Pregón": lambda n: count / ours.publish(hub, f"batches-{n}", messages, 500)
+        }
+        pulling: dict[str, Callable[[int], float]] = {
+            "Pregón": lambda n: count / ours.consume(hub, f"batches-{n}", "bench", count)
+        }
+        for peer in peers:
+            publishing[peer.name] = lambda n, peer=peer: peer_count / peer.publish(f"batches-{n}", few, 500)  # type: ignore[misc]
+            pulling[peer.name] = lambda n, peer=peer: peer_count / peer.consume(f"batches-{n}", peer_count)  # type: ignore[misc]
+        published = _in_turns(_ROUNDS, publishing)
+        pulled = _in_turns(_ROUNDS, pulling)
+        memory = hub.memory_mib("VmHWM")
+    for title, key, rates in (
+        ("durable publish, batches of 500, messages a second", "publish", published),
+        ("pull to Python objects with acknowledgements, messages a second", "pull", pulled),
+    ):
+        mine = median(rates["Pregón"])
+        rows = [
+            (name, f"{median(values):,.0f}", f"{min(values):,.0f} – {max(values):,.0f}", f"{mine / median(values):.1f}")
+            for name, values in rates.items()
+        ]
+        run.results[key] = rates
+        run.show(title, ("", "median", "range", "Pregón is × faster"), rows)
+    run.results["hub_memory_mib_after_batches"] = memory
+    run.out.print(f"the hub's memory at most: {memory:.0f} MiB\n")
+
+
+def single(run: Run) -> None:
+    """One message at a time beside the physical limit; then 64 clients at once beside one."""
+    count = run.plan.scaled(2_000)
+    few = bodies(max(count // _ROUNDS, 100))
+    directory = run.folder("single")
+    seconds = 1.0 if run.plan.quick else 3.0
+    with HubProcess(directory) as hub, _peers(run) as peers:
+        timed: dict[str, Callable[[int], float]] = {
+            "sync": lambda _: append_and_sync_s(directory, BODY_BYTES, len(few)),
+            "round trip": lambda _: round_trip_s(BODY_BYTES, len(few)),
+            "Pregón": lambda n: median(ours.publish_one_by_one(hub, f"single-{n}", few)),
+        }
+        for peer in peers:
+            timed[peer.name] = lambda n, peer=peer: median(peer.publish_one_by_one(f"single-{n}", few))  # type: ignore[misc]
+        latency = {name: [value * 1e6 for value in values] for name, values in _in_turns(_ROUNDS, timed).items()}
+        rates = _in_turns(
+            _ROUNDS,
+            {
+                "1 client": lambda _: ours.publish_at_once(hub, "one", 1, seconds),
+                "64 clients": lambda _: ours.publish_at_once(hub, "many", 64, seconds),
+            },
+        )
+    limit = median(latency["sync"]) + median(latency["round trip"])
+    rows = [("a bare append and fdatasync", f"{median(latency['sync']):,.0f}", "")]
+    rows.append(("a loopback round trip", f"{median(latency['round trip']):,.0f}", ""))
+    rows += [
+        (name, f"{median(values):,.0f}", f"{median(values) / limit:.2f}")
+        for name, values in latency.items()
+        if name not in ("sync", "round trip")
+    ]
+    run.results["single_us"], run.results["at_once"] = latency, rates
+    run.show("one message at a time, median µs", ("", "µs", "× (append + round trip)"), rows)
+    one = median(rates["1 client"])
+    rows = [(name, f"{median(values):,.0f}", f"{median(values) / one:.1f}") for name, values in rates.items()]
+    run.show("single publications at once, messages a second", ("", "median", "× one client"), rows)
+
+
+def fan_out(run: Run) -> None:
+    """Publishing to a topic with 1, 10 and 100 subscriptions."""
+    messages = bodies(run.plan.scaled(100_000))
+    with HubProcess(run.folder("fan-out")) as hub:
+        with hub.client() as client:
+            for subscriptions in (1, 10, 100):
+                for number in range(subscriptions):
+                    client.create("subscription", topic=f"to-{subscriptions}", subscriber=f"s{number}")
+        ours.publish(hub, "warm-up", messages, 500)
+        rates = _in_turns(
+            _ROUNDS,
+            {
+                str(n): (lambda _, n=n: len(messages) / ours.publish(hub, f"to-{n}", messages, 500))  # type: ignore[misc]
+                for n in (1, 10, 100)
+            },
+        )
+    one = median(rates["1"])
+    rows = [(name, f"{median(values):,.0f}", f"{median(values) / one:.2f}") for name, values in rates.items()]
+    run.results["fan_out"] = rates
+    run.show("publish by number of subscriptions, messages a second", ("subscriptions", "median", "× one"), rows)
+
+
+def growth(run: Run) -> None:
+    """The same work at 100 thousand and at 10 million stored messages; starting; memory."""
+    small, large = 100_000, run.plan.scaled(10_000_000)
+    messages = bodies(50_000)
+    figures: dict[str, dict[str, float]] = {}
+    for stored in (small, large):
+        directory = run.folder("growth")
+        hub = HubProcess(directory)
+        hub.start()
+        for _ in range(max(1, stored // len(messages) - 1)):
+            ours.publish(hub, "log", messages, 500)
+        hub.stop()
+        hub.start()
+        rates = _in_turns(
+            _ROUNDS,
+            {
+                "publish": lambda _, hub=hub: len(messages) / ours.publish(hub, "log", messages, 500),  # type: ignore[misc]
+                "pull": lambda n, hub=hub: len(messages) / ours.consume(hub, "log", f"s{n}", len(messages)),  # type: ignore[misc]
+            },
+        )
+        figures[f"{stored:,}"] = {
+            "publish": median(rates["publish"]),
+            "pull": median(rates["pull"]),
+            "start_s": hub.start_s,
+            "memory_mib": hub.memory_mib("VmHWM"),
+            "disk_mib": disk_bytes(directory) / 2**20,
+        }
+        hub.stop()
+    run.results["growth"] = figures
+    rows = [
+        (
+            name,
+            f"{one['publish']:,.0f}",
+            f"{one['pull']:,.0f}",
+            f"{one['start_s']:.2f}",
+            f"{one['memory_mib']:.0f}",
+            f"{one['disk_mib']:,.0f}",
+        )
+        for name, one in figures.items()
+    ]
+    columns = ("stored", "publish/s", "pull/s", "start s", "memory MiB", "disk MiB")
+    run.show("as the log grows", columns, rows)
+
+
+SCENARIOS: dict[str, Callable[[Run], None]] = {
+    "batches": batches,
+    "single": single,
+    "fan-out": fan_out,
+    "growth": growth,
+}
+
+
+def run_benchmarks(plan: Plan) -> dict[str, Any]:
+    """Run the plan's scenarios, show them, and return what was measured."""
+    unknown = sorted(set(plan.only) - set(SCENARIOS))
+    if unknown:
+        raise BadRequest(f"{unknown[0]!r} is not a scenario: use {', '.join(SCENARIOS)}")
+    if plan.directory is not None:
+        plan.directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="pregon-bench-", dir=plan.directory or Path.cwd()) as scratch:
+        run = Run(plan, Path(scratch), Console(highlight=False))
+        run.results["machine"] = {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        }
+        for name, scenario in SCENARIOS.items():
+            if not plan.only or name in plan.only:
+                scenario(run)
+    if plan.output is not None:
+        plan.output.parent.mkdir(parents=True, exist_ok=True)
+        plan.output.write_text(json.dumps(run.results, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return run.results
