@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from pregon.client import Client
 from pregon.hub.hub import Hub
@@ -196,10 +196,3 @@ def open_hub(data: Path) -> Iterator[Hub]:
         yield hub
     finally:
         hub.stop()
-
-
-@contextmanager
-def open_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that a process writes to, gone from this process at the end."""
-    with path.open("wb") as file:
-        yield file

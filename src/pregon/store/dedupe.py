@@ -20,18 +20,20 @@ from pregon.store.prepared import Prepared
 from pregon.store.schema import dedupe, producer_session
 
 _INSERT = Prepared(insert(dedupe), [column.name for column in dedupe.columns])
-_FIND = select(dedupe.c.message_id, dedupe.c.seq).where(
-    dedupe.c.topic_id == bindparam("topic_id"),
-    dedupe.c.producer_id == bindparam("producer_id"),
-    dedupe.c.message_id.in_(bindparam("ids", expanding=True)),
-)
-_FIND_ONE = Prepared(
-    select(dedupe.c.seq).where(
-        dedupe.c.topic_id == bindparam("topic_id"),
-        dedupe.c.producer_id == bindparam("producer_id"),
-        dedupe.c.message_id == bindparam("id"),
+
+
+def _find_some(count: int) -> Prepared:
+    """Look so many ids up at once."""
+    return Prepared(
+        select(dedupe.c.message_id, dedupe.c.seq).where(
+            dedupe.c.topic_id == bindparam("topic_id"),
+            dedupe.c.producer_id == bindparam("producer_id"),
+            dedupe.c.message_id.in_([bindparam(f"id{number}") for number in range(count)]),
+        )
     )
-)
+
+
+_FIND = {count: _find_some(count) for count in (1, 8, 64, 256)}
 _SESSION_KEY = (
     producer_session.c.topic_id == bindparam("k_topic_id"),
     producer_session.c.producer_id == bindparam("k_producer_id"),
@@ -42,21 +44,20 @@ _UPDATE_SESSION = Prepared(
     update(producer_session).where(*_SESSION_KEY).values(batches=bindparam("new_batches"), at_us=bindparam("now_us"))
 )
 _INSERT_SESSION = Prepared(insert(producer_session), [column.name for column in producer_session.columns])
-_IDS_AT_ONCE = 500
+_IDS_AT_ONCE = 256
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[int, int, int]]).decode
 
 
 def find_published(connection: Connection, topic_id: int, producer_id: int, ids: Sequence[str]) -> dict[str, int]:
     """Which of these ids were published before, with their numbers."""
-    key = {"topic_id": topic_id, "producer_id": producer_id}
-    if len(ids) == 1:
-        rows = _FIND_ONE.run(connection, {**key, "id": ids[0]})
-        return {ids[0]: rows[0][0]} if rows else {}
     found: dict[str, int] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
-        some = connection.execute(_FIND, {**key, "ids": list(ids[start : start + _IDS_AT_ONCE])})
-        found.update((row.message_id, row.seq) for row in some)
+        some = ids[start : start + _IDS_AT_ONCE]
+        # Statements of a few sizes, the rest filled with the last id: their texts are made once.
+        size = next(size for size in _FIND if size >= len(some))
+        values: dict[str, Any] = {f"id{row}": some[min(row, len(some) - 1)] for row in range(size)}
+        found.update(_FIND[size].run(connection, {"topic_id": topic_id, "producer_id": producer_id, **values}))
     return found
 
 

@@ -32,21 +32,21 @@ class Prepared:
 
     def run(self, connection: Connection, *rows: Mapping[str, Any]) -> list[Any]:
         """Run it once for each row of parameters; the rows that it returns (for one row of parameters)."""
-        text, order, constants = self._texts.get(connection.dialect.name) or self._compile(connection)
+        dialect = connection.dialect
+        text, order, constants = self._texts.get(dialect.name) or self._compile(connection)
         values: Sequence[Any] = [{**constants, **row} for row in rows] if constants else rows
         if order is not None:
             values = [[row[name] for name in order] for row in values]
         driver = connection.connection.dbapi_connection
         assert driver is not None
+        cursor = driver.cursor()
         try:
-            cursor = driver.cursor()
-            try:
-                if len(values) == 1:
-                    cursor.execute(text, values[0])
-                    return list(cursor.fetchall()) if cursor.description else []
-                cursor.executemany(text, values)
-                return []
-            finally:
-                cursor.close()
-        except connection.dialect.loaded_dbapi.Error as error:
+            if len(values) == 1:
+                cursor.execute(text, values[0])
+                return list(cursor.fetchall()) if cursor.description else []
+            cursor.executemany(text, values)
+            return []
+        except dialect.loaded_dbapi.Error as error:
             raise DBAPIError(text, None, error) from error
+        finally:
+            cursor.close()

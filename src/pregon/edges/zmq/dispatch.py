@@ -28,6 +28,8 @@ from pregon.wire.frames import ANSWER_BIT, ERROR, Request, decode_request, encod
 
 log = logging.getLogger("pregon.edges")
 
+_PING, _STATUS = int(Command.PING), int(Command.STATUS)
+
 Frames = list[Any]
 Reply = Callable[[Frames], None]
 _Written = tuple[c.Header, Sequence[Any]]
@@ -40,22 +42,22 @@ class Dispatcher:
         self._hub = hub
         self._status = status
         self._verbs: dict[int, Callable[[Any, Sequence[Any]], tuple[Ticket[Any], Callable[[Any], _Written]]]] = {
-            Command.PUBLISH: self._publish,
-            Command.PUBLISH_BATCH: self._publish_batch,
-            Command.PULL: self._pull,
-            Command.ACK: self._ack,
-            Command.READ: self._read,
-            Command.PARK: self._park,
-            Command.UNPARK: self._unpark,
-            Command.PARKED: self._parked,
-            Command.REPLAY: self._replay,
-            Command.ACCOUNT: self._account,
-            Command.TRACES: self._traces,
-            Command.CREATE: self._create,
-            Command.UPDATE: self._update,
-            Command.DELETE: self._delete,
-            Command.SHOW: self._show,
-            Command.LIST: self._list,
+            int(Command.PUBLISH): self._publish,
+            int(Command.PUBLISH_BATCH): self._publish_batch,
+            int(Command.PULL): self._pull,
+            int(Command.ACK): self._ack,
+            int(Command.READ): self._read,
+            int(Command.PARK): self._park,
+            int(Command.UNPARK): self._unpark,
+            int(Command.PARKED): self._parked,
+            int(Command.REPLAY): self._replay,
+            int(Command.ACCOUNT): self._account,
+            int(Command.TRACES): self._traces,
+            int(Command.CREATE): self._create,
+            int(Command.UPDATE): self._update,
+            int(Command.DELETE): self._delete,
+            int(Command.SHOW): self._show,
+            int(Command.LIST): self._list,
         }
 
     def handle(self, frames: Sequence[Any], reply: Reply) -> None:
@@ -79,18 +81,19 @@ class Dispatcher:
             reply(_error_frames(request.id, InternalError("the hub failed to carry this out; its log says why")))
 
     def _carry_out(self, request: Request, reply: Reply) -> None:
-        if request.command not in Command.__members__.values():
-            raise BadRequest(f"{request.command} is not a command of PREGON/1")
-        command = Command(request.command)
+        command = request.command
+        decoder = c.REQUEST_DECODERS.get(command)
+        if decoder is None:
+            raise BadRequest(f"{command} is not a command of PREGON/1")
         try:
-            header = c.REQUEST_DECODERS[command].decode(request.header)
+            header = decoder.decode(request.header)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequest(f"the header of {command.name} is wrong: {str(error)[:200]}") from error
+            raise BadRequest(f"the header of {Command(command).name} is wrong: {str(error)[:200]}") from error
         prelude = encode_prelude(command | ANSWER_BIT, request.id)
-        if command is Command.PING:
+        if command == _PING:
             reply([prelude, c.encode_header(c.Pong(version=__version__, now_us=wall_us()))])
             return
-        if command is Command.STATUS:
+        if command == _STATUS:
             reply([prelude, c.encode_header(c.Rows(rows=[self._status()]))])
             return
         ticket, write = self._verbs[command](header, request.payload)
