@@ -31,7 +31,7 @@ from pregon.version import __version__
 
 log = logging.getLogger("pregon.server")
 
-_SWITCH_INTERVAL_S = 0.0005
+_SWITCH_INTERVAL_S = 0.00005
 """How long one thread may keep the interpreter: the committer, back from a sync, must not wait the usual 5 ms."""
 
 

@@ -20,7 +20,7 @@ def _parts(names: str) -> Parts:
 
 
 # Groups of parts, from the bottom to the top; the map below is made of them.
-GROUND = _parts("errors limits clock version")
+GROUND = _parts("addresses errors limits clock version")
 SHARED = GROUND | _parts("model causal wire")
 BELOW_HUB = SHARED | _parts("settings logs store security")
 BELOW_EDGES = BELOW_HUB | _parts("hub delivery services groups")
@@ -28,6 +28,7 @@ BELOW_CLI = BELOW_EDGES | _parts("edges server client chat spark pregon")
 
 MAY_IMPORT: dict[str, Parts] = {
     # the ground
+    "addresses": _parts(""),
     "errors": _parts(""),
     "limits": _parts(""),
     "clock": _parts(""),
@@ -35,7 +36,7 @@ MAY_IMPORT: dict[str, Parts] = {
     # nouns and pure order
     "model": GROUND,
     "causal": GROUND,
-    "settings": _parts("errors limits"),
+    "settings": _parts("addresses errors limits"),
     "logs": GROUND,
     # bytes, disk, keys
     "wire": GROUND | _parts("model"),

@@ -10,6 +10,8 @@ PUBLIC_NAMES = [
     "Message",
     "Outgoing",
     "PregonError",
+    "ProducerOptions",
+    "Receipt",
     "Rejected",
     "Unavailable",
     "__version__",

@@ -37,17 +37,15 @@ def root(
     """A message hub for organisations that must tell each other things and be able to prove it."""
 
 
-app.command("serve")(serve.serve)
-app.command("publish")(messages.publish)
-app.command("pull")(messages.pull)
-app.command("follow")(messages.follow)
+app.add_typer(serve.commands)
+app.add_typer(messages.commands)
 app.add_typer(catalog.topic, name="topic")
 app.add_typer(catalog.producer, name="producer")
 app.add_typer(catalog.subscriber, name="subscriber")
 app.add_typer(subscription.app, name="subscription")
-app.command("traces")(traces.traces)
-app.command("doctor")(doctor.doctor)
-app.command("bench")(benchmark.bench)
+app.add_typer(traces.commands)
+app.add_typer(doctor.commands)
+app.add_typer(benchmark.commands)
 
 
 def main() -> None:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+commands = typer.Typer()
 
+
+@commands.command("bench")
 def bench(
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the work: a first impression")] = False,
     only: Annotated[

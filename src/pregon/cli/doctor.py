@@ -23,6 +23,8 @@ from pregon.errors import PregonError
 from pregon.settings import PREFIX
 from pregon.version import __version__
 
+commands = typer.Typer()
+
 _SYNCS = 50
 _SYNC_US_LEAST = 20
 """No disk syncs faster than this: something answers without writing."""
@@ -42,6 +44,7 @@ class Finding:
     advice: str = ""
 
 
+@commands.command("doctor")
 def doctor(
     data: Annotated[
         Path | None,

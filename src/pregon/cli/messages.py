@@ -13,11 +13,14 @@ from pregon.cli.connect import TIMEOUT_MS, HubOption, JsonOption, MaxOption, Tim
 from pregon.cli.output import console, show_json, show_messages, tell
 from pregon.errors import BadRequest
 
+commands = typer.Typer()
+
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name")]
 AsOption = Annotated[str, typer.Option("--as", metavar="SUBSCRIBER", help="Which subscriber receives")]
 RawOption = Annotated[bool, typer.Option("--raw", help="Only the bodies, a line each")]
 
 
+@commands.command("publish")
 def publish(
     topic: TopicArgument,
     body: Annotated[
@@ -128,6 +131,7 @@ def _show_published(topic: str, seq: int, duplicate: bool, as_json: bool) -> Non
         console().print(f"{topic} [bold cyan]{seq}[/]{note}")
 
 
+@commands.command("pull")
 def pull(
     topic: TopicArgument,
     subscriber: AsOption = "local",
@@ -152,6 +156,7 @@ def pull(
             )
 
 
+@commands.command("follow")
 def follow(
     topic: TopicArgument,
     subscriber: AsOption = "local",

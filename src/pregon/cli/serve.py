@@ -14,7 +14,10 @@ import typer
 from pregon.cli.output import console, tell
 from pregon.settings import CONFIG_VARIABLE, Settings, load_settings
 
+commands = typer.Typer()
 
+
+@commands.command("serve")
 def serve(
     data: Annotated[str | None, typer.Option("--data", metavar="DIR", help="The data directory")] = None,
     zmq: Annotated[str | None, typer.Option("--zmq", metavar="tcp://HOST:PORT", help="The fast lane's address")] = None,

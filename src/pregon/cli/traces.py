@@ -13,7 +13,10 @@ from pregon.clock import parse_us
 from pregon.errors import BadRequest
 from pregon.model.trace import TraceQuery
 
+commands = typer.Typer()
 
+
+@commands.command("traces")
 def traces(
     topic: Annotated[str, typer.Option("--topic", help="Of this topic")] = "",
     seq: Annotated[int, typer.Option("--seq", help="Of the message with this number (needs --topic)")] = 0,

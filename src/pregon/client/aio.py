@@ -7,73 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, TypeVar
-
-import zmq
-import zmq.asyncio
 
 from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
+from pregon.client.aio_link import AsyncLink
+from pregon.client.aio_producer import AsyncProducer
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.follower import Follower
-from pregon.client.link import (
-    DEFAULT_TIMEOUT_MS,
-    Handshakes,
-    open_monitor,
-    open_socket,
-    request_ids,
-    unreachable,
-)
-from pregon.client.outbox import Outbox, ProducerOptions
-from pregon.clock import monotonic_ms, wall_us
+from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.outbox import ProducerOptions
+from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Trace, TraceQuery
-from pregon.wire.frames import Answer, decode_answer
+from pregon.wire.frames import Answer
 
 T = TypeVar("T")
-_LOOK_MS = 50
-
-
-class _Connection:
-    """A socket and the tasks that read it and its monitor."""
-
-    def __init__(self, address: str, take: Callable[[Answer], None], reconnected: Callable[[], None]) -> None:
-        self.address = address
-        self._socket = open_socket(zmq.asyncio.Context.instance(), address)
-        self._monitor = open_monitor(self._socket)
-        self._handshakes = Handshakes()
-        self._ids = request_ids()
-        self._take = take
-        self._reconnected = reconnected
-        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch())]
-
-    def next_id(self) -> int:
-        return next(self._ids)
-
-    async def send(self, frames: list[Any]) -> None:
-        await self._socket.send_multipart(frames, copy=len(frames) < 3)
-
-    async def _read(self) -> None:
-        while True:
-            answer = decode_answer(await self._socket.recv_multipart())
-            if answer is not None:
-                self._take(answer)
-
-    async def _watch(self) -> None:
-        while True:
-            if self._handshakes.took(await self._monitor.recv_multipart()):
-                self._reconnected()
-
-    async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._socket.disable_monitor()
-        self._monitor.close(linger=0)
-        self._socket.close(linger=0)
 
 
 class AsyncClient:
@@ -85,7 +37,7 @@ class AsyncClient:
         self.hub = hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
         self.default_producer = producer
         self.timeout_ms = timeout_ms
-        self._connection: _Connection | None = None
+        self._link: AsyncLink | None = None
         self._in_flight: dict[int, tuple[Call[Any], asyncio.Future[Answer]]] = {}
         self._resends: set[asyncio.Task[None]] = set()
 
@@ -98,17 +50,17 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Give the connection back; calls under way end with HubStopping."""
-        connection, self._connection = self._connection, None
+        connection, self._link = self._link, None
         if connection is not None:
             for _, future in self._in_flight.values():
                 if not future.done():
                     future.set_exception(HubStopping("the client was closed"))
             await connection.close()
 
-    def _connect(self) -> _Connection:
-        if self._connection is None:
-            self._connection = _Connection(self.hub, self._take, self._reconnected)
-        return self._connection
+    def _connect(self) -> AsyncLink:
+        if self._link is None:
+            self._link = AsyncLink(self.hub, self._take, self._reconnected)
+        return self._link
 
     def _take(self, answer: Answer) -> None:
         _, future = self._in_flight.get(answer.id, (None, None))
@@ -123,8 +75,8 @@ class AsyncClient:
 
     async def _resend(self) -> None:
         for request_id, (call, future) in list(self._in_flight.items()):
-            if self._connection is not None and not future.done():
-                await self._connection.send(call.frames(request_id))
+            if self._link is not None and not future.done():
+                await self._link.send(call.frames(request_id))
 
     async def _run(self, call: Call[T]) -> T:
         """Ask, wait for the answer, and ask again while the hub is busy or was away."""
@@ -135,7 +87,7 @@ class AsyncClient:
                 return await self._ask(call, deadline_ms)
             except PregonError as error:
                 delay_ms = calls.retry_delay_ms(error, attempt)
-                if self._connection is None or delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
+                if self._link is None or delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
                     raise
                 attempt += 1
                 await asyncio.sleep(delay_ms / 1_000)
@@ -204,7 +156,7 @@ class AsyncClient:
                     follower.dealt_with(message.seq)
         finally:
             last = follower.last_ack()
-            if last is not None and self._connection is not None:
+            if last is not None and self._link is not None:
                 await self._run(last)
 
     async def read(self, topic: str, first_seq: int, last_seq: int | None = None, *, max: int = 500) -> Pulled:
@@ -274,108 +226,3 @@ class AsyncClient:
     async def status(self) -> dict[str, Any]:
         """How the hub is."""
         return await self._run(calls.status())
-
-
-class AsyncProducer:
-    """Packs messages into batches and keeps several in flight, for asyncio; see `sync.Producer`."""
-
-    def __init__(self, hub: str, topic: str, producer: str, options: ProducerOptions) -> None:
-        self.outbox = Outbox(topic, producer, options)
-        self._hub = hub
-        self._connection: _Connection | None = None
-        self._changed = asyncio.Event()
-        self._progress_ms = monotonic_ms()
-        self._oldest_ms: float | None = None
-        self._pumper: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> AsyncProducer:
-        self._connection = _Connection(self._hub, self._take, self._reconnected)
-        self._pumper = asyncio.create_task(self._linger())
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            await self.close()
-        except PregonError:
-            if kind is None:
-                raise
-
-    def _take(self, answer: Answer) -> None:
-        if self.outbox.answered(answer, monotonic_ms()) is not None:
-            self._progress_ms = monotonic_ms()
-        self._changed.set()
-
-    def _reconnected(self) -> None:
-        self.outbox.reconnected()
-        self._changed.set()
-
-    async def send(
-        self,
-        body: bytes | str | Outgoing,
-        *,
-        id: str | None = None,
-        key: str | None = None,
-        content_type: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """One more message; waits while too much is in flight. Raises what a batch before it met with."""
-        message = as_outgoing(body, id, key, content_type, headers)
-        if self._connection is None:
-            raise HubStopping("the producer is not open: use it with `async with`")
-        if self._oldest_ms is None:
-            self._oldest_ms = monotonic_ms()
-        if self.outbox.add(message, wall_us()):
-            self._oldest_ms = None
-            await self._wait_until(lambda: not self.outbox.is_full)
-
-    async def flush(self) -> None:
-        """Wait until everything sent so far is on disk."""
-        self.outbox.seal()
-        self._oldest_ms = None
-        await self._wait_until(lambda: self.outbox.is_empty)
-
-    async def close(self) -> None:
-        """Flush, and give the connection back."""
-        connection = self._connection
-        if connection is None:
-            return
-        try:
-            await self.flush()
-        finally:
-            self._connection = None
-            if self._pumper is not None:
-                self._pumper.cancel()
-                await asyncio.gather(self._pumper, return_exceptions=True)
-            await connection.close()
-
-    async def _wait_until(self, is_met: Callable[[], bool]) -> None:
-        self._progress_ms = monotonic_ms()
-        await self._send_due()
-        while self.outbox.failure is None and not is_met():
-            if monotonic_ms() - self._progress_ms > self.outbox.options.timeout_ms:
-                raise unreachable(self._hub, self.outbox.options.timeout_ms)
-            self._changed.clear()
-            pause_ms = self.outbox.retry_in_ms(monotonic_ms())
-            try:
-                async with asyncio.timeout((_LOOK_MS if pause_ms is None else min(_LOOK_MS, pause_ms)) / 1_000):
-                    await self._changed.wait()
-            except TimeoutError:
-                pass
-            await self._send_due()
-        if self.outbox.failure is not None:
-            raise self.outbox.failure
-
-    async def _send_due(self) -> None:
-        if self._connection is not None:
-            for frames in self.outbox.due(monotonic_ms(), self._connection.next_id):
-                await self._connection.send(frames)
-
-    async def _linger(self) -> None:
-        """Send batches that do not fill by themselves, and again what must be sent again."""
-        while True:
-            await asyncio.sleep(max(self.outbox.options.linger_ms, 1.0) / 1_000)
-            oldest_ms = self._oldest_ms
-            if oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms:
-                self.outbox.seal()
-                self._oldest_ms = None
-            await self._send_due()

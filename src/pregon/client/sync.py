@@ -1,4 +1,4 @@
-"""The blocking client: a thin loop around what `calls`, `outbox` and `follower` decide.
+"""The blocking client: a thin loop around what `calls` and `follower` decide.
 
 A client has one connection and may be used from several threads, one call at a time; a call that waits (a
 long poll) holds the others up, so give a thread that follows a topic a client of its own.
@@ -9,69 +9,24 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
-
-import zmq
 
 from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.follower import Follower
-from pregon.client.link import (
-    DEFAULT_TIMEOUT_MS,
-    Handshakes,
-    open_monitor,
-    open_socket,
-    request_ids,
-    unreachable,
-)
-from pregon.client.outbox import Outbox, ProducerOptions
-from pregon.clock import monotonic_ms, wall_us
-from pregon.errors import HubStopping, PregonError
+from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.outbox import ProducerOptions
+from pregon.client.producer import Producer
+from pregon.client.sync_link import LOOK_MS, SyncLink
+from pregon.clock import monotonic_ms
+from pregon.errors import PregonError
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Trace, TraceQuery
-from pregon.wire.frames import Answer, decode_answer
 
 T = TypeVar("T")
-_LOOK_MS = 50
-"""How often a client that waits looks whether it was reconnected."""
-
-
-class _Connection:
-    """A socket, its monitor, and the numbers of its requests. For one thread at a time."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._socket = open_socket(zmq.Context.instance(), address)
-        self._monitor = open_monitor(self._socket)
-        self._handshakes = Handshakes()
-        self._ids = request_ids()
-
-    def next_id(self) -> int:
-        return next(self._ids)
-
-    def send(self, frames: list[Any]) -> None:
-        self._socket.send_multipart(frames, copy=len(frames) < 3)
-
-    def receive(self, wait_ms: float) -> Answer | None:
-        """The next answer, or None if none comes in time."""
-        if not self._socket.poll(wait_ms):
-            return None
-        return decode_answer(self._socket.recv_multipart(zmq.NOBLOCK))
-
-    def was_reconnected(self) -> bool:
-        """Whether the connection was lost and found again since this was last asked."""
-        found = False
-        while self._monitor.poll(0):
-            found = self._handshakes.took(self._monitor.recv_multipart(zmq.NOBLOCK)) or found
-        return found
-
-    def close(self) -> None:
-        self._socket.disable_monitor()
-        self._monitor.close(linger=0)
-        self._socket.close(linger=0)
 
 
 class Client:
@@ -83,7 +38,7 @@ class Client:
         self.hub = hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
         self.default_producer = producer
         self.timeout_ms = timeout_ms
-        self._connection = _Connection(self.hub)
+        self._link = SyncLink(self.hub)
         self._lock = threading.RLock()
 
     def __enter__(self) -> Client:
@@ -95,7 +50,7 @@ class Client:
     def close(self) -> None:
         """Give the connection back."""
         with self._lock:
-            self._connection.close()
+            self._link.close()
 
     def _run(self, call: Call[T]) -> T:
         """Ask, wait for the answer, and ask again while the hub is busy or was away."""
@@ -113,18 +68,18 @@ class Client:
                     time.sleep(delay_ms / 1_000)
 
     def _ask(self, call: Call[T], deadline_ms: float) -> T:
-        request_id = self._connection.next_id()
-        self._connection.was_reconnected()
-        self._connection.send(call.frames(request_id))
+        request_id = self._link.next_id()
+        self._link.was_reconnected()
+        self._link.send(call.frames(request_id))
         while True:
             left_ms = deadline_ms - monotonic_ms()
             if left_ms <= 0:
                 raise unreachable(self.hub, self.timeout_ms)
-            answer = self._connection.receive(min(left_ms, _LOOK_MS))
+            answer = self._link.receive(min(left_ms, LOOK_MS))
             if answer is not None and answer.id == request_id:
                 return call.finish(answer)
-            if answer is None and self._connection.was_reconnected():
-                self._connection.send(call.frames(request_id))
+            if answer is None and self._link.was_reconnected():
+                self._link.send(call.frames(request_id))
 
     # Messages.
 
@@ -243,113 +198,3 @@ class Client:
     def status(self) -> dict[str, Any]:
         """How the hub is."""
         return self._run(calls.status())
-
-
-class Producer:
-    """Packs messages into batches and keeps several in flight.
-
-    `send` returns at once while there is room, and waits when too many batches are unacknowledged. Leaving
-    the `with` block waits until everything is on disk. An error of the hub is raised by the next call.
-    """
-
-    def __init__(self, hub: str, topic: str, producer: str, options: ProducerOptions) -> None:
-        self.outbox = Outbox(topic, producer, options)
-        self._connection = _Connection(hub)
-        self._lock = threading.RLock()
-        self._progress_ms = monotonic_ms()
-        self._oldest_ms: float | None = None
-        self._is_closed = False
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._linger, name="pregon-producer", daemon=True)
-        self._thread.start()
-
-    def __enter__(self) -> Producer:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # After an error in the block, what was sent before it is still given a chance, without hiding the error.
-        try:
-            self.close()
-        except PregonError:
-            if kind is None:
-                raise
-
-    def send(
-        self,
-        body: bytes | str | Outgoing,
-        *,
-        id: str | None = None,
-        key: str | None = None,
-        content_type: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        """One more message; waits while too much is in flight. Raises what a batch before it met with."""
-        with self._lock:
-            if self._is_closed:
-                raise HubStopping("the producer is closed: make another")
-            if self._oldest_ms is None:
-                self._oldest_ms = monotonic_ms()
-            if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
-                is_sealed = self.outbox.add_body(body, wall_us())
-            else:
-                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_us())
-            if is_sealed:
-                self._oldest_ms = None
-                self._wait_until(lambda: not self.outbox.is_full)
-
-    def flush(self) -> None:
-        """Wait until everything sent so far is on disk."""
-        with self._lock:
-            self.outbox.seal()
-            self._oldest_ms = None
-            self._wait_until(lambda: self.outbox.is_empty)
-
-    def close(self) -> None:
-        """Flush, and give the connection back."""
-        if self._is_closed:
-            return
-        try:
-            self.flush()
-        finally:
-            self._is_closed = True
-            self._stopping.set()
-            self._thread.join()
-            self._connection.close()
-
-    def _wait_until(self, is_met: Callable[[], bool]) -> None:
-        self._progress_ms = monotonic_ms()
-        self._pump(0)
-        while self.outbox.failure is None and not is_met():
-            if monotonic_ms() - self._progress_ms > self.outbox.options.timeout_ms:
-                raise unreachable(self._connection.address, self.outbox.options.timeout_ms)
-            self._pump(_LOOK_MS)
-        if self.outbox.failure is not None:
-            raise self.outbox.failure
-
-    def _pump(self, wait_ms: float) -> None:
-        """Send what is due, take what has come."""
-        now_ms = monotonic_ms()
-        for frames in self.outbox.due(now_ms, self._connection.next_id):
-            self._connection.send(frames)
-        pause_ms = self.outbox.retry_in_ms(now_ms)
-        answer = self._connection.receive(wait_ms if pause_ms is None else min(wait_ms, pause_ms))
-        if answer is None and self._connection.was_reconnected():
-            self.outbox.reconnected()
-        while answer is not None:
-            if self.outbox.answered(answer, monotonic_ms()) is not None:
-                self._progress_ms = monotonic_ms()
-            answer = self._connection.receive(0)
-
-    def _linger(self) -> None:
-        """Send batches that do not fill by themselves, and take acknowledgements while the caller is busy."""
-        pause_s = max(self.outbox.options.linger_ms, 1.0) / 1_000
-        while not self._stopping.wait(pause_s):
-            with self._lock:
-                if self._is_closed or self.outbox.failure is not None:
-                    continue
-                oldest_ms = self._oldest_ms
-                if oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms:
-                    self.outbox.seal()
-                    self._oldest_ms = None
-                if not self.outbox.is_empty:
-                    self._pump(0)

@@ -144,7 +144,7 @@ class Committer:
         except DBAPIError as error:
             self._database.rollback(self._connection)
             raise self._database.translate(error) from error
-        except BaseException:
+        except BaseException:  # Whatever it was, the transaction must not stay open.
             self._database.rollback(self._connection)
             raise
         self.commits += 1

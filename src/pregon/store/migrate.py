@@ -66,7 +66,7 @@ def migrate(database: Database, target: str = HEAD_REVISION) -> None:
         try:
             command.upgrade(config, target)
             database.commit(connection)
-        except BaseException:
+        except BaseException:  # Whatever it was, half a step must not stay.
             database.rollback(connection)
             raise
     log.info("database migrated", extra={"from": revision or "empty", "to": target})

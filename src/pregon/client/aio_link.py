@@ -1,0 +1,55 @@
+"""The asyncio connection: what `aio` and `aio_producer` send and receive through."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import zmq
+import zmq.asyncio
+
+from pregon.client.link import Handshakes, open_monitor, open_socket, request_ids
+from pregon.wire.frames import Answer, decode_answer
+
+
+class AsyncLink:
+    """A socket and the tasks that read it and its monitor."""
+
+    def __init__(self, address: str, take: Callable[[Answer], None], reconnected: Callable[[], None]) -> None:
+        self.address = address
+        self._socket = open_socket(zmq.asyncio.Context.instance(), address)
+        self._monitor = open_monitor(self._socket)
+        self._handshakes = Handshakes()
+        self._ids = request_ids()
+        self._take = take
+        self._reconnected = reconnected
+        self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch())]
+
+    def next_id(self) -> int:
+        """The number of the next request."""
+        return next(self._ids)
+
+    async def send(self, frames: list[Any]) -> None:
+        """Send a request."""
+        await self._socket.send_multipart(frames, copy=len(frames) < 3)
+
+    async def _read(self) -> None:
+        while True:
+            answer = decode_answer(await self._socket.recv_multipart())
+            if answer is not None:
+                self._take(answer)
+
+    async def _watch(self) -> None:
+        while True:
+            if self._handshakes.took(await self._monitor.recv_multipart()):
+                self._reconnected()
+
+    async def close(self) -> None:
+        """End the tasks and give it back."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close(linger=0)

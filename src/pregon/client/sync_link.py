@@ -1,0 +1,51 @@
+"""The blocking connection: what `sync` and `producer` send and receive through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import zmq
+
+from pregon.client.link import Handshakes, open_monitor, open_socket, request_ids
+from pregon.wire.frames import Answer, decode_answer
+
+LOOK_MS = 50
+"""How often a client that waits looks whether it was reconnected."""
+
+
+class SyncLink:
+    """A socket, its monitor, and the numbers of its requests. For one thread at a time."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._socket = open_socket(zmq.Context.instance(), address)
+        self._monitor = open_monitor(self._socket)
+        self._handshakes = Handshakes()
+        self._ids = request_ids()
+
+    def next_id(self) -> int:
+        """The number of the next request."""
+        return next(self._ids)
+
+    def send(self, frames: list[Any]) -> None:
+        """Send a request."""
+        self._socket.send_multipart(frames, copy=len(frames) < 3)
+
+    def receive(self, wait_ms: float) -> Answer | None:
+        """The next answer, or None if none comes in time."""
+        if not self._socket.poll(wait_ms):
+            return None
+        return decode_answer(self._socket.recv_multipart(zmq.NOBLOCK))
+
+    def was_reconnected(self) -> bool:
+        """Whether the connection was lost and found again since this was last asked."""
+        found = False
+        while self._monitor.poll(0):
+            found = self._handshakes.took(self._monitor.recv_multipart(zmq.NOBLOCK)) or found
+        return found
+
+    def close(self) -> None:
+        """Give it back."""
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+        self._socket.close(linger=0)

@@ -1,0 +1,96 @@
+"""Pure decisions: acknowledging, accounting, expiring, waiting again, following."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from pregon.client import calls
+from pregon.client.calls import Pulled, PullOptions, retry_delay_ms
+from pregon.client.follower import Follower
+from pregon.errors import AckBeyondHead, AnswerMalformed, BadRequest, Forbidden, HubBusy
+from pregon.hub.retention import expiry_target
+from pregon.model.subscription import Cursor, accept_ack, account
+from pregon.store.cursors import Place
+from pregon.wire import commands as c
+
+CURSOR = Cursor(topic="t", subscriber="s", first_seq=1, acked_seq=10, epoch=2, expired=0, head_seq=50, tail_seq=1)
+
+
+@pytest.mark.parametrize(
+    ("seq", "epoch", "moves"),
+    [(11, None, True), (50, 2, True), (10, None, False), (3, None, False), (0, None, False), (20, 1, False)],
+)
+def test_an_acknowledgement_moves_the_cursor_only_forward_and_in_its_epoch(
+    seq: int, epoch: int | None, moves: bool
+) -> None:
+    assert accept_ack(CURSOR, seq, epoch) is moves
+
+
+def test_an_acknowledgement_of_what_cannot_be_is_refused() -> None:
+    with pytest.raises(BadRequest):
+        accept_ack(CURSOR, -1, None)
+    with pytest.raises(AckBeyondHead):
+        accept_ack(CURSOR, 51, None)
+
+
+def test_every_message_is_in_one_place() -> None:
+    cursor = msgspec.structs.replace(CURSOR, expired=2)
+
+    sums = account(cursor, parked_before=1, parked_after=3, returned=1)
+
+    assert sums.accepted == sums.acknowledged + sums.pending + sums.parked + sums.expired == 50
+    assert (sums.acknowledged, sums.pending, sums.parked, sums.expired) == (6, 38, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("pending_max", "seq_of_age", "target"),
+    [(None, None, 10), (100, None, 10), (5, None, 45), (None, 31, 30), (5, 31, 45), (None, 4, 10)],
+)
+def test_a_subscription_gives_up_only_what_passes_its_limits(
+    pending_max: int | None, seq_of_age: int | None, target: int
+) -> None:
+    assert expiry_target(Place(1, 1, pending_max, None, CURSOR), seq_of_age) == target
+
+
+def test_only_a_busy_hub_is_asked_again_and_ever_more_slowly() -> None:
+    delays = [retry_delay_ms(HubBusy(""), attempt) or 0 for attempt in range(20)]
+
+    assert retry_delay_ms(Forbidden(""), 0) is None
+    assert delays == sorted(delays)
+    assert delays[-1] == 500
+
+
+def pulled(*seqs: int, epoch: int = 0) -> Pulled:
+    return Pulled("t", c.Messages(epoch=epoch), [])
+
+
+def test_a_follower_acknowledges_what_was_dealt_with_and_no_more() -> None:
+    follower = Follower("t", "s", PullOptions())
+
+    first = follower.next_pull().header
+    follower.pulled(pulled(epoch=4))
+    follower.dealt_with(7)
+    second = follower.next_pull().header
+
+    assert first == c.Pull(topic="t", subscriber="s")
+    assert second == c.Pull(topic="t", subscriber="s", ack=7, epoch=4)
+    last = follower.last_ack()
+    assert last is not None
+    assert last.header == c.Ack(topic="t", subscriber="s", seq=7, epoch=4)
+
+
+def test_a_follower_that_dealt_with_nothing_new_has_nothing_to_acknowledge() -> None:
+    follower = Follower("t", "s", PullOptions())
+    follower.dealt_with(7)
+
+    follower.pulled(pulled())
+
+    assert follower.last_ack() is None
+
+
+def test_an_answer_that_contradicts_itself_is_malformed() -> None:
+    with pytest.raises(AnswerMalformed):
+        Pulled("t", c.Messages(base_seqs=[1], counts=[1]), [])
+    with pytest.raises(AnswerMalformed):
+        calls.status().read(c.Rows(rows=[]), [])
