@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -30,9 +29,6 @@ from pregon.store.database import SqliteDatabase
 from pregon.version import __version__
 
 log = logging.getLogger("pregon.server")
-
-_SWITCH_INTERVAL_S = 0.00005
-"""How long one thread may keep the interpreter: the committer, back from a sync, must not wait the usual 5 ms."""
 
 
 class Server:
@@ -65,7 +61,6 @@ class Server:
 
     def start(self) -> None:
         """Open the doors."""
-        sys.setswitchinterval(_SWITCH_INTERVAL_S)
         if self.feed is not None:
             self.hub.listen(self.feed)
         self.hub.start()

@@ -117,6 +117,17 @@ def test_bytes_max_is_respected_when_one_message_is_large(hub: Hub, large_at: in
     assert len(seqs(pulled)) == 1 or size_of(pulled) <= 60_000
 
 
+def test_bytes_max_is_respected_around_parked_messages(hub: Hub) -> None:
+    fill(hub, 40)
+    subscribe(hub)
+    park(hub, *range(2, 41, 2))
+
+    pulled = pull(hub, bytes_max=5_000)
+
+    assert seqs(pulled) == list(range(1, 2 * len(seqs(pulled)), 2))
+    assert size_of(pulled) <= 5_000
+
+
 def test_a_pull_with_room_for_a_whole_batch_gives_it_uncut(hub: Hub) -> None:
     say_batch(hub, *(["x" * 200] * 10))
     size = size_of(pull(hub))

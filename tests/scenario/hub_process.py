@@ -190,9 +190,13 @@ def end(hub: HubProcess) -> None:
 @contextmanager
 def open_hub(data: Path) -> Iterator[Hub]:
     """The hub of a data directory in this process, without doors: to see what is there."""
-    hub = Hub(SqliteDatabase(data))
-    hub.start()
+    database = SqliteDatabase(data)
     try:
-        yield hub
+        hub = Hub(database)
+        hub.start()
+        try:
+            yield hub
+        finally:
+            hub.stop()
     finally:
-        hub.stop()
+        database.close()

@@ -192,6 +192,8 @@ class _Checkpointer:
         self._is_stopping = False
         self._log_bytes = 0
         """About how much the log holds: what was written since it last began anew."""
+        self._copied_bytes = 0
+        """How much of that a copy has been asked for."""
         self._thread = threading.Thread(target=self._run, name="pregon-checkpointer", daemon=True)
 
     def start(self) -> None:
@@ -208,7 +210,8 @@ class _Checkpointer:
         self._log_bytes += size_bytes + _PAGES_BYTES
         if self._log_bytes > LOG_BYTES_HARD_MAX:
             self._checkpoint(connection)
-        elif self._log_bytes > LOG_BYTES_SOFT_MAX:
+        elif self._log_bytes - self._copied_bytes > LOG_BYTES_SOFT_MAX:
+            self._copied_bytes = self._log_bytes
             self._wanted.set()
 
     def _checkpoint(self, connection: Connection) -> None:
@@ -219,8 +222,9 @@ class _Checkpointer:
             # Nothing is lost by it (a full disk): the log still has everything.
             log.warning("checkpoint failed", extra={"reason": str(error.orig)})
             return
+        self._copied_bytes = before
         if is_complete:
-            self._log_bytes = max(0, self._log_bytes - before)
+            self._log_bytes, self._copied_bytes = max(0, self._log_bytes - before), 0
 
     def _run(self) -> None:
         connection = self._database.connect()

@@ -100,6 +100,8 @@ class SqliteDatabase:
         self.path = directory / DATABASE_FILE
         self._wal_path = directory / (DATABASE_FILE + "-wal")
         self._lock = _lock_directory(directory)
+        self._is_synced = True
+        """How the one connection that writes is set; every connection begins synced."""
         self.engine = create_engine(
             f"sqlite:///{self.path}",
             poolclass=NullPool,
@@ -117,9 +119,11 @@ class SqliteDatabase:
 
     def begin_write(self, connection: Connection, *, durable: bool) -> None:
         """Begin, and take the write lock at once."""
-        # SQLite takes this only between transactions. FULL syncs the log at the commit, and with it every
-        # earlier commit; NORMAL leaves the log to the operating system until then.
-        (_SYNCED if durable else _NOT_SYNCED).run(connection, {})
+        if durable is not self._is_synced:
+            # SQLite takes this only between transactions. FULL syncs the log at the commit, and with it every
+            # earlier commit; NORMAL leaves the log to the operating system until then.
+            (_SYNCED if durable else _NOT_SYNCED).run(connection, {})
+            self._is_synced = durable
         _BEGIN.run(connection, {})
 
     def commit(self, connection: Connection) -> None:
