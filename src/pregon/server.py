@@ -53,7 +53,7 @@ class Server:
             )
             self._zmq = zmq.Context()
             undo.callback(lambda: self._zmq.destroy(linger=0))
-            self.fast_lane = FastLane(self._zmq, settings.zmq, Dispatcher(self.hub, self.status))
+            self.fast_lane = FastLane(self._zmq, settings.zmq, Dispatcher(self.hub, self.status), self.hub.committer)
             self.feed = Feed(self._zmq, settings.feed, self.hub.counters) if settings.feed else None
             self.ingest = Ingest(self._zmq, settings.ingest, self.hub) if settings.ingest else None
             self.http = HttpDoor(*parse_host_port(settings.http), self.hub) if settings.http else None

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from pregon.hub.hub import Hub
 from pregon.limits import LIST_ROWS_MAX, PULL_BYTES_MAX, PULL_MESSAGES_MAX
 from pregon.model.catalog import Subscription, Topic
@@ -57,7 +59,7 @@ def read_traces(hub: Hub, query: TraceQuery) -> list[Trace]:
     traces: list[Trace] = []
     before = 0
     while True:
-        page = hub.traces(TraceQuery(**{**_fields(query), "before": before, "max": LIST_ROWS_MAX})).result()
+        page = hub.traces(msgspec.structs.replace(query, before=before, max=LIST_ROWS_MAX)).result()
         traces += [trace for _, trace in page]
         if len(page) < LIST_ROWS_MAX:
             return traces[::-1]
@@ -67,10 +69,6 @@ def read_traces(hub: Hub, query: TraceQuery) -> list[Trace]:
 def numbers_in(traces: Iterable[Trace]) -> list[int]:
     """The numbers that traces name, each as often as it is named."""
     return sorted(seq for trace in traces for seq in range(trace.first_seq, trace.last_seq + 1))
-
-
-def _fields(query: TraceQuery) -> dict[str, object]:
-    return {name: getattr(query, name) for name in query.__struct_fields__}
 
 
 def _problems_of_topic(hub: Hub, topic: Topic) -> list[str]:
@@ -102,9 +100,9 @@ def _problems_of_subscription(hub: Hub, subscription: Subscription) -> list[str]
     settled = accounting.acknowledged + accounting.pending + accounting.parked + accounting.expired
     if accounting.accepted != settled or accounting.accepted != accounting.head_seq - accounting.first_seq + 1:
         problems.append(f"the accounting of {name} does not add up: {accounting}")
-    of_this = {"topic": names[0], "subscriber": names[1]}
-    acknowledged = numbers_in(read_traces(hub, TraceQuery(kind=ACKNOWLEDGED, **of_this)))
-    parked = numbers_in(read_traces(hub, TraceQuery(kind=PARKED, **of_this)))
+    of_this = TraceQuery(topic=names[0], subscriber=names[1])
+    acknowledged = numbers_in(read_traces(hub, msgspec.structs.replace(of_this, kind=ACKNOWLEDGED)))
+    parked = numbers_in(read_traces(hub, msgspec.structs.replace(of_this, kind=PARKED)))
     if parked != [row["seq"] for row in aside]:
         problems.append(f"the traces of {name} do not say what is parked")
     expected = sorted(set(range(accounting.first_seq, accounting.acked_seq + 1)) - set(parked))

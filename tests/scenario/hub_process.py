@@ -78,9 +78,9 @@ class Addresses:
 class HubProcess:
     """`pregon serve`, and what a test does to it."""
 
-    def __init__(self, data: Path, addresses: Addresses | None = None, **settings: str) -> None:
+    def __init__(self, data: Path, **settings: str) -> None:
         self.data = data
-        self.addresses = addresses or Addresses()
+        self.addresses = Addresses()
         self.log = data.with_name(data.name + ".log")
         self._environment = clean_environment(**{f"PREGON_{name.upper()}": value for name, value in settings.items()})
         self._process: subprocess.Popen[bytes] | None = None
@@ -138,7 +138,11 @@ class HubProcess:
 
     def events(self) -> list[dict[str, Any]]:
         """What the hub has logged since it was last started; lines that are no events are shown as such."""
-        return [_event(line) for line in self.log.read_bytes()[self._seen :].splitlines(keepends=True)]
+        return self.history(self._seen)
+
+    def history(self, after: int = 0) -> list[dict[str, Any]]:
+        """What it has ever logged, after a byte of its log."""
+        return [_event(line) for line in self.log.read_bytes()[after:].splitlines(keepends=True)]
 
     def kill(self) -> None:
         """End it as nothing in it can notice."""

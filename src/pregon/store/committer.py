@@ -1,8 +1,12 @@
-"""The committer: one thread that owns writing.
+"""The committer: one transaction at a time, for everybody.
 
 It takes whatever operations have arrived while the last commit was syncing, carries them out in one
 transaction, syncs once, and only then answers them. No timer: an idle hub answers after one sync, a busy
 one shares it among everybody who came meanwhile.
+
+A thread does this. A door that takes many small requests may do it itself instead: it says `hold` before it
+reads a burst of them and `let_go` after, and if what has gathered is small and nobody is writing, the burst is
+committed right there. Nothing is handed from thread to thread, which on a small machine takes as long as a sync.
 
 Promises:
 - No ticket is resolved with a value before its transaction is on disk (operations that say that they are
@@ -30,6 +34,8 @@ from pregon.store.transaction import Operation, Transaction
 
 log = logging.getLogger("pregon.store")
 
+_HERE_BYTES_MAX = 64 * 1024
+"""More than this is left to the thread, so that the door can check what comes next while it is written."""
 _PAGES_BYTES = 32 * 1024
 """What a transaction writes to the log besides its messages: pages of indexes, cursors and traces."""
 
@@ -47,7 +53,7 @@ class CommitListener(Protocol):
 
 
 class Committer:
-    """The one writer."""
+    """The one writer: whoever holds `_writing` has the connection."""
 
     def __init__(self, database: Database, clock: WallClock, listener: CommitListener) -> None:
         self._database = database
@@ -57,6 +63,8 @@ class Committer:
         self._queue: deque[Operation] = deque()
         self._queue_bytes = 0
         self._arrived = threading.Condition()
+        self._writing = threading.Lock()
+        self._is_held = False
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="pregon-committer", daemon=True)
         self._checkpointer = _Checkpointer(database)
@@ -91,8 +99,30 @@ class Committer:
                 raise HubBusy("the hub has more to write than it can queue: send again after a pause")
             self._queue.append(operation)
             self._queue_bytes += operation.size_bytes
-            if len(self._queue) == 1:
+            if len(self._queue) == 1 and not self._is_held:
                 self._arrived.notify()
+
+    def hold(self) -> None:
+        """A burst of operations comes from the calling thread: do not wake the committer's for each."""
+        self._is_held = True
+
+    def let_go(self) -> None:
+        """The burst is over: commit it here if it is small and nobody is writing, else wake the thread."""
+        with self._arrived:
+            self._is_held = False
+            if not self._queue:
+                return
+            is_small = self._queue_bytes <= _HERE_BYTES_MAX
+            if not is_small or self._is_stopping or not self._writing.acquire(blocking=False):
+                self._arrived.notify()
+                return
+        try:
+            self._commit_some()
+        finally:
+            self._writing.release()
+            with self._arrived:
+                if self._queue:
+                    self._arrived.notify()
 
     @property
     def queued(self) -> int:
@@ -100,10 +130,8 @@ class Committer:
         return len(self._queue)
 
     def _take(self) -> list[Operation]:
-        """What has arrived, at most one transaction's worth; empty when it is time to end."""
+        """What has arrived, at most one transaction's worth."""
         with self._arrived:
-            while not self._queue and not self._is_stopping:
-                self._arrived.wait()
             taken: list[Operation] = []
             size = 0
             while self._queue and len(taken) < limits.COMMIT_OPERATIONS_MAX:
@@ -116,16 +144,29 @@ class Committer:
             return taken
 
     def _run(self) -> None:
-        while operations := self._take():
-            try:
-                self._commit(operations)
-            except Exception as error:  # The top of the thread's loop: whatever broke must not end it.
-                self._listener.undone()
-                if len(operations) > 1 and not isinstance(error, Unavailable):
-                    self._commit_one_by_one(operations)
-                else:
-                    _fail_all(operations, self._explain(error))
-            self._checkpointer.wrote(sum(operation.size_bytes for operation in operations), self._connection)
+        while True:
+            with self._arrived:
+                while not self._queue and not self._is_stopping:
+                    self._arrived.wait()
+                if not self._queue:
+                    return
+            with self._writing:
+                self._commit_some()
+
+    def _commit_some(self) -> None:
+        """One transaction of what is queued; for whoever holds `_writing`, so that the order is kept."""
+        operations = self._take()
+        if not operations:
+            return
+        try:
+            self._commit(operations)
+        except Exception as error:  # The top of the writer's loop: whatever broke must not end it.
+            self._listener.undone()
+            if len(operations) > 1 and not isinstance(error, Unavailable):
+                self._commit_one_by_one(operations)
+            else:
+                _fail_all(operations, self._explain(error))
+        self._checkpointer.wrote(sum(operation.size_bytes for operation in operations), self._connection)
 
     def _commit(self, operations: list[Operation]) -> None:
         """Carry out the operations together; raises, with nothing done and no ticket resolved, if that fails."""

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -37,8 +38,8 @@ SUBSCRIBER, READER = "bps", "lector"
 
 def shrink_the_log() -> None:
     """Make the write-ahead log so short that it is copied and begun anew many times in a short run."""
-    database.LOG_BYTES_SOFT_MAX = committer.LOG_BYTES_SOFT_MAX = 256 * 1024
-    database.LOG_BYTES_HARD_MAX = committer.LOG_BYTES_HARD_MAX = 512 * 1024
+    for module in (database, committer):
+        vars(module).update(LOG_BYTES_SOFT_MAX=256 * 1024, LOG_BYTES_HARD_MAX=512 * 1024)
 
 
 class Careless(SqliteDatabase):
@@ -62,7 +63,7 @@ def answer_before_the_commit() -> None:
             ticket.resolve(answer)
         transaction.results.clear()
 
-    Transaction.finish = finish_and_answer  # type: ignore[method-assign]
+    Transaction.finish = finish_and_answer  # type: ignore[method-assign,assignment]
 
 
 class Crier:
@@ -72,13 +73,17 @@ class Crier:
         self._hub = hub
         self._run = run
         self._log = os.open("acknowledged.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self._tickets: list[Ticket[int]] = []
+        self._tickets: list[Ticket[Any]] = []
         self._rng = Random(run)
         self._acked_seq = hub.account(BATCHES, SUBSCRIBER).result().acked_seq
 
-    def tell(self, ticket: Ticket[int], line: Callable[[int], str]) -> None:
+    def tell(self, ticket: Ticket[Any], line: Callable[[Any], str]) -> None:
         """Write the line when the ticket is resolved."""
-        ticket.when_done(lambda resolved: os.write(self._log, f"{line(resolved.value())}\n".encode()))
+
+        def write(resolved: Ticket[Any]) -> None:
+            os.write(self._log, f"{line(resolved.value())}\n".encode())
+
+        ticket.when_done(write)
         self._tickets.append(ticket)
 
     def work(self, turn: int) -> None:
@@ -89,9 +94,10 @@ class Crier:
         head_seq = self._hub.pull(PullRequest(topic=BATCHES, subscriber=SUBSCRIBER)).result().head_seq
         if head_seq > self._acked_seq:
             last = self._acked_seq = min(head_seq, self._acked_seq + 20)
+            where = f"{BATCHES} {SUBSCRIBER}"
             if turn % 3 == 0:
-                self.tell(self._hub.park(BATCHES, SUBSCRIBER, [last]), lambda _: f"parked {BATCHES} {SUBSCRIBER} {last}")
-            self.tell(self._hub.ack(BATCHES, SUBSCRIBER, last), lambda seq: f"acked {BATCHES} {SUBSCRIBER} {seq}")
+                self.tell(self._hub.park(BATCHES, SUBSCRIBER, [last]), lambda _: f"parked {where} {last}")
+            self.tell(self._hub.ack(BATCHES, SUBSCRIBER, last), lambda seq: f"acked {where} {seq}")
         # The acknowledgement of a pull is not durable, and so is told to nobody.
         head = self._hub.pull(PullRequest(topic=SINGLES, subscriber=READER)).result()
         self._hub.pull(PullRequest(topic=SINGLES, subscriber=READER, ack=head.head_seq)).result()
@@ -102,7 +108,7 @@ class Crier:
         """A message alone."""
         body = self._rng.randbytes(self._rng.choice((20, 700, 9_000)))
         ticket = self._hub.publish(SINGLES, producer, Outgoing(body, message_id))
-        self.tell(ticket, lambda one: f"published {SINGLES} {one.seq} {producer} {message_id}")  # type: ignore[arg-type,attr-defined]
+        self.tell(ticket, lambda one: f"published {SINGLES} {one.seq} {producer} {message_id}")
 
     def publish_batch(self, turn: int) -> None:
         """A batch of a session."""
@@ -110,7 +116,7 @@ class Crier:
         ids = [f"{self._run}-{turn}-{row}" for row in range(count)]
         batch = pack([Outgoing(self._rng.randbytes(200), one) for one in ids], [turn] * count)
         ticket = self._hub.publish_batch(BATCHES, "packer", batch, session=self._run, number=turn + 1)
-        self.tell(ticket, lambda one: f"batch {BATCHES} {one.seq} {one.count} packer {ids[0]}")  # type: ignore[arg-type,attr-defined]
+        self.tell(ticket, lambda one: f"batch {BATCHES} {one.seq} {one.count} packer {ids[0]}")
 
     def wait(self) -> None:
         """Until everything was answered."""

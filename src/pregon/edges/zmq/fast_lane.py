@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import Protocol
 
 import zmq
 
@@ -20,13 +21,32 @@ _ANSWER_BYTES_COPIED = 64 * 1024
 """Larger answers are given to ZeroMQ without copying them."""
 
 
+class BurstCommitter(Protocol):
+    """Who commits a burst of requests in the thread that read them, if that is the quickest."""
+
+    def hold(self) -> None:
+        """A burst begins."""
+        ...
+
+    def let_go(self) -> None:
+        """It is over."""
+        ...
+
+
 class FastLane:
     """The thread and its socket."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        address: str,
+        dispatcher: Dispatcher,
+        committer: BurstCommitter,
+    ) -> None:
         self._socket = bind(context, zmq.ROUTER, address)
         self.address = bound_address(self._socket)
         self._dispatcher = dispatcher
+        self._committer = committer
         self._answers: deque[tuple[bytes, Frames]] = deque()
         self._bell = Bell()
         self._is_stopping = False
@@ -60,8 +80,10 @@ class FastLane:
             if self._socket in ready and self._is_stopping:
                 poller.unregister(self._socket)
             elif self._socket in ready:
+                self._committer.hold()
                 for identity, *frames in receive_waiting(self._socket, _REQUESTS_AT_ONCE):
                     self._dispatcher.handle(frames, self._replier(identity))
+                self._committer.let_go()
                 self._send_answers()
         self._send_answers()
         # Long enough to write what was just queued; a peer that does not read cannot hold the hub up.
@@ -71,7 +93,8 @@ class FastLane:
     def _replier(self, identity: bytes) -> Reply:
         def reply(frames: Frames) -> None:
             self._answers.append((identity, frames))
-            self._bell.ring()
+            if threading.current_thread() is not self._thread:
+                self._bell.ring()
 
         return reply
 
