@@ -81,6 +81,7 @@ class HubProcess:
     def __init__(self, data: Path, **settings: str) -> None:
         self.data = data
         self.addresses = Addresses()
+        self.options = ["--data", str(data), *self.addresses.options()]
         self.log = data.with_name(data.name + ".log")
         self._environment = clean_environment(**{f"PREGON_{name.upper()}": value for name, value in settings.items()})
         self._process: subprocess.Popen[bytes] | None = None
@@ -113,7 +114,7 @@ class HubProcess:
         self._seen = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*COMMAND, "serve", "--data", str(self.data), *self.addresses.options()],
+                [*COMMAND, "serve", *self.options],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=log,

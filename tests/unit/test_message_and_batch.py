@@ -48,7 +48,7 @@ def test_bodies_alone_pack_as_full_messages_do() -> None:
         long.add(Outgoing(b"x%d" % row), row)
 
     assert short.pack("p-").equals(long.pack("p-"))
-    assert short.pack("p-").column("id").to_pylist() == ["p-0", "p-1", "p-2"]
+    assert short.pack("p-").column("id").to_pylist() == ["p-0000", "p-0001", "p-0002"]
 
 
 def test_a_body_alone_may_follow_a_full_message_and_precede_one() -> None:
@@ -59,7 +59,7 @@ def test_a_body_alone_may_follow_a_full_message_and_precede_one() -> None:
     packing.add_body(b"c", 3)
 
     batch = packing.pack("p")
-    assert batch.column("id").to_pylist() == ["p0", "mine", "p2"]
+    assert batch.column("id").to_pylist() == ["p0000", "mine", "p0002"]
     assert batch.column("key").to_pylist() == [None, "k", None]
     assert batch.column("headers").to_pylist() == [[], [("h", "v")], []]
     assert batch.column("body").to_pylist() == [b"a", b"b", b"c"]

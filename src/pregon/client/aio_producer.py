@@ -9,7 +9,7 @@ from pregon.client.aio_link import AsyncLink
 from pregon.client.calls import as_outgoing
 from pregon.client.link import unreachable
 from pregon.client.outbox import Outbox, ProducerOptions
-from pregon.clock import monotonic_ms, wall_us
+from pregon.clock import monotonic_ms, wall_ns
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Outgoing
 from pregon.wire.frames import Answer
@@ -65,7 +65,7 @@ class AsyncProducer:
             raise HubStopping("the producer is not open: use it with `async with`")
         if self._oldest_ms is None:
             self._oldest_ms = monotonic_ms()
-        if self.outbox.add(message, wall_us()):
+        if self.outbox.add(message, wall_ns()):
             self._oldest_ms = None
             await self._wait_until(lambda: not self.outbox.is_full)
 

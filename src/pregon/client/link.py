@@ -24,8 +24,8 @@ def open_socket(context: zmq.Context[Any], address: str) -> Any:
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, FRAME_BYTES_MAX)
-    socket.setsockopt(zmq.RECONNECT_IVL, 50)
-    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1_000)
+    socket.setsockopt(zmq.RECONNECT_IVL, 20)
+    socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
     # A hub whose machine vanished without a word is noticed.
     socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)

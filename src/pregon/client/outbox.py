@@ -26,7 +26,8 @@ from pregon.model.message import Outgoing, check_outgoing
 from pregon.wire import commands as c
 from pregon.wire.frames import Answer
 
-_BATCH_BYTES_TARGET = limits.BATCH_BYTES_MAX - limits.BODY_BYTES_MAX - 128 * limits.KIB
+_BATCH_BYTES_TARGET = limits.BATCH_BYTES_MAX // 4
+"""Beyond this a batch gains nothing; with the last body and 10,000 ids and the rest it still is within its limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,7 @@ class Outbox:
         self.acknowledged = 0
         self.failure: PregonError | None = None
         self._packing = Packing()
+        self._batch_messages = options.batch_messages
         self._sealed: OrderedDict[int, _Sealed] = OrderedDict()
         self._numbers = 0
         self._refusals = 0
@@ -110,22 +112,25 @@ class Outbox:
         """Messages added and not yet known to be on disk."""
         return len(self._packing) + sum(one.count for one in self._sealed.values())
 
-    def add(self, message: Outgoing, published_us: int) -> bool:
+    def add(self, message: Outgoing, published_ns: int) -> bool:
         """One more message; whether a batch is complete. Raises TooLarge or BadRequest for one past a limit."""
         check_outgoing(message)
-        self._packing.add(message, published_us)
+        self._packing.add(message, published_ns)
         return self._seal_if_full()
 
-    def add_body(self, body: bytes, published_us: int) -> bool:
-        """One more message that is only a body; the short way through `add`."""
+    def add_body(self, body: bytes, published_ns: int) -> bool:
+        """One more message that is only a body: the short way through `add`."""
         if len(body) > limits.BODY_BYTES_MAX:
-            return self.add(Outgoing(body), published_us)
-        self._packing.add_body(body, published_us)
+            return self.add(Outgoing(body), published_ns)
+        packing = self._packing
+        packing.add_body(body, published_ns)
+        if len(packing.bodies) < self._batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
+            return False
         return self._seal_if_full()
 
     def _seal_if_full(self) -> bool:
         packing = self._packing
-        if len(packing.bodies) < self.options.batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
+        if len(packing.bodies) < self._batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
             return False
         self.seal()
         return True

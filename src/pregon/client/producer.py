@@ -9,7 +9,7 @@ from pregon.client.calls import as_outgoing
 from pregon.client.link import unreachable
 from pregon.client.outbox import Outbox, ProducerOptions
 from pregon.client.sync_link import LOOK_MS, SyncLink
-from pregon.clock import monotonic_ms, wall_us
+from pregon.clock import monotonic_ms, wall_ns
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Outgoing
 
@@ -59,9 +59,9 @@ class Producer:
             if self._oldest_ms is None:
                 self._oldest_ms = monotonic_ms()
             if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
-                is_sealed = self.outbox.add_body(body, wall_us())
+                is_sealed = self.outbox.add_body(body, wall_ns())
             else:
-                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_us())
+                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_ns())
             if is_sealed:
                 self._oldest_ms = None
                 self._wait_until(lambda: not self.outbox.is_full)

@@ -186,7 +186,9 @@ def translate_sqlite(error: BaseException | None, path: Path) -> PregonError:
 
 def _configure_connection(connection: sqlite3.Connection, _record: object) -> None:
     cursor = connection.cursor()
-    # 4 KiB pages measured best for single messages and as good as any other for batches of 500.
+    # Measured: 8 KiB pages are as quick as 4 KiB for a message alone and a tenth quicker for batches of 500; 16 KiB
+    # ones are slower for both. It only counts when the file is made.
+    cursor.execute("PRAGMA page_size=8192")
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")

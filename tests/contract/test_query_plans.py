@@ -1,0 +1,117 @@
+"""Questions that are asked all the time never read a whole table, whatever the log holds.
+
+Asked of the database's own plan, not of a stopwatch. A database whose plans this cannot read is skipped.
+"""
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection
+
+from pregon.hub.hub import Hub
+from pregon.model.trace import TraceQuery
+from pregon.store.catalog import find_id, may_publish
+from pregon.store.cursors import find_accounting, find_place, list_parked, places_of_topic, set_aside
+from pregon.store.dedupe import Session, SessionKey, find_published
+from pregon.store.log import batch_sizes, read_range, require_message, seq_at
+from pregon.store.traces import find_traces, first_id_at
+
+from .verbs import SUBSCRIBER, TOPIC, ack, fill, park, say, say_batch, subscribe
+
+QUESTIONS: dict[str, Callable[[Connection], object]] = {
+    "accounting": lambda c: find_accounting(c, TOPIC, SUBSCRIBER),
+    "cursor": lambda c: find_place(c, TOPIC, SUBSCRIBER),
+    "cursors of a topic": lambda c: places_of_topic(c, 1),
+    "exceptions": lambda c: set_aside(c, 1),
+    "parked": lambda c: list_parked(c, TOPIC, SUBSCRIBER, 0, 10),
+    "trace of a message": lambda c: find_traces(c, TraceQuery(topic=TOPIC, seq=5)),
+    "trace of a message, by kind": lambda c: find_traces(
+        c, TraceQuery(topic=TOPIC, seq=5, kind="acknowledged", subscriber=SUBSCRIBER)
+    ),
+    "trace of a time": lambda c: first_id_at(c, 5),
+    "pending": lambda c: read_range(c, 1, 2, 9, messages_max=5, bytes_max=10_000),
+    "one message": lambda c: require_message(c, 1, 3),
+    "message of a time": lambda c: seq_at(c, 1, 5),
+    "sizes": lambda c: batch_sizes(c, 1, 0, 10),
+    "ids": lambda c: find_published(c, 1, 1, [f"id-{number}" for number in range(700)]),
+    "session": lambda c: Session.load(c, SessionKey(1, 1, "s")),
+    "topic": lambda c: find_id(c, "topic", TOPIC),
+    "rights": lambda c: may_publish(c, 1, 1),
+}
+
+
+@pytest.fixture
+def busy_hub(hub: Hub) -> Hub:
+    """A hub with something in every table, on a database whose plans can be read."""
+    if hub.database.engine.dialect.name != "sqlite":
+        pytest.skip("only SQLite's plans are read here")
+    for number in range(3):
+        say(hub, *(str(row) for row in range(200)), topic=f"other-{number}")
+    fill(hub, 500)
+    subscribe(hub)
+    park(hub, 3, 400)
+    ack(hub, 5)
+    return hub
+
+
+def plans_of(connection: Connection, question: Callable[[Connection], object]) -> list[str]:
+    """The steps of the plans of every statement that a question runs."""
+    statements: list[str] = []
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    driver.set_trace_callback(statements.append)
+    question(connection)
+    driver.set_trace_callback(None)
+    assert statements
+    return [row[3] for statement in statements for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS))
+def test_no_question_reads_a_whole_table(busy_hub: Hub, name: str) -> None:
+    question = QUESTIONS[name]
+
+    steps = busy_hub.read(lambda connection: plans_of(connection, question)).result()
+
+    assert [step for step in steps if step.startswith("SCAN") and step != "SCAN CONSTANT ROW"] == []
+
+
+def test_a_message_is_found_in_the_traces_by_its_topic_and_number(busy_hub: Hub) -> None:
+    question = QUESTIONS["trace of a message"]
+
+    steps = busy_hub.read(lambda connection: plans_of(connection, question)).result()
+
+    assert any("ix_trace_topic_last_seq (topic=? AND last_seq>? AND last_seq<?)" in step for step in steps)
+
+
+def test_a_scan_would_be_noticed(busy_hub: Hub) -> None:
+    def question(connection: Connection) -> object:
+        return connection.exec_driver_sql("SELECT * FROM trace WHERE detail = 'x'").all()
+
+    steps = busy_hub.read(lambda connection: plans_of(connection, question)).result()
+
+    assert any(step.startswith("SCAN") for step in steps)
+
+
+def test_the_accounting_takes_as_many_steps_whatever_the_log_holds(busy_hub: Hub) -> None:
+    def count_steps(connection: Connection) -> int:
+        steps = 0
+
+        def step() -> None:
+            nonlocal steps
+            steps += 1
+
+        find_accounting(connection, TOPIC, SUBSCRIBER)
+        driver = connection.connection.dbapi_connection
+        assert driver is not None
+        driver.set_progress_handler(step, 1)
+        find_accounting(connection, TOPIC, SUBSCRIBER)
+        driver.set_progress_handler(None, 1)
+        return steps
+
+    before = busy_hub.read(count_steps).result()
+    for _ in range(50):
+        say(busy_hub, "more")
+    say_batch(busy_hub, *["more"] * 1_000)
+    after = busy_hub.read(count_steps).result()
+
+    assert 0 < before == after

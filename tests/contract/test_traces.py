@@ -1,0 +1,262 @@
+"""Traces: what happened to which messages, when, as ranges of numbers; one row a batch, found by number."""
+
+import pytest
+
+from pregon import limits
+from pregon.errors import BadRequest
+from pregon.hub.hub import Hub, HubOptions
+from pregon.model.message import Outgoing
+from pregon.model.trace import Trace, TraceQuery
+
+from .site import Clock, Site, one_commit
+from .verbs import (
+    PRODUCER,
+    TOPIC,
+    ack,
+    batch_of,
+    fill,
+    park,
+    pull,
+    ranges,
+    replay,
+    say,
+    say_batch,
+    send,
+    subscribe,
+    traces,
+    unpark,
+)
+
+
+def test_a_batch_is_one_trace(hub: Hub) -> None:
+    say_batch(hub, *(["x"] * 500))
+
+    found = traces(hub)
+
+    assert [(trace.kind, trace.first_seq, trace.last_seq, trace.producer) for trace in found] == [
+        ("accepted", 1, 500, PRODUCER)
+    ]
+
+
+def test_singles_of_one_commit_are_one_trace_a_run_of_one_producer(hub: Hub) -> None:
+    with one_commit(hub):
+        for producer in ("a", "a", "a", "b", "a"):
+            hub.publish(TOPIC, producer, Outgoing(b"x"))
+        last = send(hub, batch_of("x"))
+    last.result()
+
+    found = [(trace.producer, trace.first_seq, trace.last_seq) for trace in traces(hub)]
+
+    assert found == [("a", 1, 3), ("b", 4, 4), ("a", 5, 5), (PRODUCER, 6, 6)]
+
+
+def test_a_trace_has_the_time_of_acceptance(clock: Clock, site: Site) -> None:
+    hub = site.restart()
+
+    say(hub, "x")
+
+    assert traces(hub) == [
+        Trace(at_us=clock.now_us, kind="accepted", topic=TOPIC, first_seq=1, last_seq=1, producer=PRODUCER)
+    ]
+
+
+def test_the_whole_life_of_a_message_is_found_by_its_number(hub: Hub) -> None:
+    fill(hub, 9)
+    subscribe(hub)
+    park(hub, 5, reason="bad XML")
+    ack(hub, 9)
+    unpark(hub, 5)
+    pull(hub)
+    ack(hub, 5)
+    replay(hub, from_seq=4)
+
+    found = [(trace.kind, trace.first_seq, trace.last_seq, trace.detail) for trace in traces(hub, seq=5)]
+
+    assert found == [
+        ("accepted", 1, 9, ""),
+        ("parked", 5, 5, "bad XML"),
+        ("unparked", 5, 5, ""),
+        ("acknowledged", 5, 5, "after unpark"),
+        ("replayed", 4, 9, ""),
+    ]
+
+
+def test_acknowledged_ranges_leave_out_what_is_parked(hub: Hub) -> None:
+    fill(hub, 9)
+    subscribe(hub)
+    park(hub, 1, 4, 5)
+
+    ack(hub, 7)
+
+    assert ranges(hub, "acknowledged") == [(2, 3), (6, 7)]
+    assert ranges(hub, "parked") == [(1, 1), (4, 5)]
+
+
+def test_an_acknowledgement_that_changes_nothing_leaves_no_trace(hub: Hub) -> None:
+    fill(hub, 2)
+    subscribe(hub)
+    ack(hub, 2)
+
+    ack(hub, 1)
+
+    assert ranges(hub, "acknowledged") == [(1, 2)]
+
+
+def test_the_acknowledgement_of_a_pull_is_traced(hub: Hub) -> None:
+    fill(hub, 3)
+    pull(hub)
+
+    pull(hub, ack=2)
+
+    assert ranges(hub, "acknowledged", subscriber="bank") == [(1, 2)]
+
+
+@pytest.mark.parametrize("seq", [1, 4, 5, 8, 9, 10])
+def test_a_long_range_is_split_and_found_by_any_of_its_numbers(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch, seq: int
+) -> None:
+    monkeypatch.setattr(limits, "TRACE_SPAN_MAX", 4)
+    fill(hub, 10)
+
+    found = traces(hub, seq=seq)
+
+    assert ranges(hub, "accepted") == [(1, 4), (5, 8), (9, 10)]
+    assert len(found) == 1
+    assert found[0].first_seq <= seq <= found[0].last_seq
+
+
+def test_a_number_that_was_never_published_has_no_trace(hub: Hub) -> None:
+    fill(hub, 3)
+
+    found = traces(hub, seq=4)
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("query", "kinds"),
+    [
+        ({}, ["accepted", "accepted", "acknowledged", "acknowledged"]),
+        ({"kind": "accepted"}, ["accepted", "accepted"]),
+        ({"producer": "a"}, ["accepted"]),
+        ({"subscriber": "one"}, ["acknowledged"]),
+        ({"subscriber": "one", "kind": "accepted"}, []),
+        ({"topic": "deaths"}, ["accepted"]),
+        ({"topic": ""}, ["accepted", "accepted", "accepted", "acknowledged", "acknowledged"]),
+        ({"topic": "", "producer": "a"}, ["accepted", "accepted"]),
+    ],
+)
+def test_every_field_restricts(hub: Hub, query: dict[str, str], kinds: list[str]) -> None:
+    say(hub, "x", producer="a")
+    say(hub, "x", producer="b")
+    say(hub, "x", producer="a", topic="deaths")
+    for name in ("one", "another"):
+        subscribe(hub, name)
+        ack(hub, 2, name)
+
+    found = traces(hub, **query)
+
+    assert sorted(trace.kind for trace in found) == kinds
+
+
+def test_times_restrict_from_the_first_to_before_the_last(clock: Clock, site: Site) -> None:
+    hub = site.restart()
+    times = []
+    for _ in range(6):
+        times.append(clock.move_ms(1_000))
+        say(hub, "x")
+
+    found = traces(hub, since_us=times[1], until_us=times[4])
+
+    assert [trace.first_seq for trace in found] == [2, 3, 4]
+    assert traces(hub, since_us=times[-1] + 1) == []
+    assert len(traces(hub, since_us=1, until_us=times[-1] + 1)) == 6
+
+
+def test_times_restrict_rightly_after_the_clock_was_set_back_across_a_restart(clock: Clock, site: Site) -> None:
+    hub = site.restart()
+    say(hub, "1")
+    subscribe(hub)
+    acknowledged_us = clock.move_ms(10_000)
+    ack(hub, 1)
+    clock.move_ms(-5_000)
+
+    hub = site.restart()
+    numbers = [say(hub, "x")[0] for _ in range(8)]
+
+    found = traces(hub, since_us=acknowledged_us)
+    assert numbers == list(range(2, 10))
+    assert [(trace.kind, trace.first_seq) for trace in found][:2] == [("acknowledged", 1), ("accepted", 2)]
+    times = [trace.at_us for trace in traces(hub)]
+    assert times == sorted(times)
+
+
+def test_pages_go_from_the_newest_back_without_gaps(hub: Hub) -> None:
+    for _ in range(7):
+        say(hub, "x")
+    seen: list[int] = []
+    before = 0
+
+    while page := hub.traces(TraceQuery(topic=TOPIC, max=3, before=before)).result():
+        seen += [trace.first_seq for _, trace in page]
+        before = page[-1][0]
+
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+
+
+def test_a_page_has_at_most_as_many_as_the_limit(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIST_ROWS_MAX", 2)
+    for _ in range(4):
+        say(hub, "x")
+
+    large, small = (len(hub.traces(TraceQuery(max=most)).result()) for most in (100, -5))
+
+    assert (large, small) == (2, 1)
+
+
+@pytest.mark.parametrize("wrong", [{"kind": "read"}, {"seq": 3}])
+def test_a_question_that_makes_no_sense_is_refused(hub: Hub, wrong: dict[str, int | str]) -> None:
+    fill(hub, 3)
+
+    with pytest.raises(BadRequest):
+        hub.traces(TraceQuery(**wrong)).result()  # type: ignore[arg-type]
+
+    assert len(traces(hub)) == 1
+
+
+@pytest.mark.parametrize("field", ["seq", "before", "since_us", "until_us"])
+def test_an_absurd_number_in_a_question_is_no_bug_of_the_hub(hub: Hub, field: str) -> None:
+    fill(hub, 3)
+
+    try:
+        found = hub.traces(TraceQuery(topic=TOPIC, **{field: 2**63})).result()  # type: ignore[arg-type]
+    except BadRequest:
+        found = []
+
+    assert len(found) <= 1
+
+
+def test_traces_survive_the_deletion_of_their_topic_and_a_restart(site: Site) -> None:
+    fill(site.hub, 3)
+    subscribe(site.hub)
+    ack(site.hub, 2)
+    site.hub.delete("topic", (TOPIC,)).result()
+    site.hub.maintenance.run_once()
+
+    hub = site.restart()
+
+    assert [(trace.kind, trace.first_seq, trace.last_seq) for trace in traces(hub)] == [
+        ("accepted", 1, 3),
+        ("acknowledged", 1, 2),
+    ]
+
+
+def test_traces_are_forgotten_after_their_time(clock: Clock, site: Site) -> None:
+    hub = site.restart(HubOptions(traces_keep_ms=1_000))
+    for _ in range(4):
+        say(hub, "x")
+        clock.move_ms(400)
+
+    hub.maintenance.run_once()
+
+    assert ranges(hub, "accepted") == [(3, 3), (4, 4)]
