@@ -49,7 +49,7 @@ def run(
         capture_output=True,
         env=clean_environment(**variables),
         cwd=cwd,
-        timeout=60,
+        timeout=20,
         check=False,
     )
     said = Said(ended.returncode, ended.stdout.decode(), ended.stderr.decode())

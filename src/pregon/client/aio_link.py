@@ -32,7 +32,7 @@ class AsyncLink:
 
     async def send(self, frames: list[Any]) -> None:
         """Send a request."""
-        await self._socket.send_multipart(frames, copy=len(frames) < 3)
+        await self._socket.send_multipart(frames)
 
     async def _read(self) -> None:
         while True:

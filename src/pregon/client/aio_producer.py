@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pregon.client.aio_link import AsyncLink
 from pregon.client.calls import as_outgoing
@@ -61,13 +61,30 @@ class AsyncProducer:
     ) -> None:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
         message = as_outgoing(body, id, key, content_type, headers)
-        if self._link is None:
-            raise HubStopping("the producer is not open: use it with `async with`")
+        self._require_open()
         if self._oldest_ms is None:
             self._oldest_ms = monotonic_ms()
-        if self.outbox.add(message, wall_ns()):
+        if self.outbox.add(message, wall_ns() // 1_000):
             self._oldest_ms = None
             await self._wait_until(lambda: not self.outbox.is_full)
+
+    async def send_many(self, bodies: Iterable[bytes]) -> None:
+        """Many messages that are only bodies, at a fraction of the price of as many `send`s."""
+        rest = bodies if isinstance(bodies, list) else list(bodies)
+        start = 0
+        while start < len(rest):
+            self._require_open()
+            if self._oldest_ms is None:
+                self._oldest_ms = monotonic_ms()
+            step = rest[start : start + self.outbox.options.batch_messages]
+            start += self.outbox.add_bodies(step, wall_ns() // 1_000)
+            if not self.outbox.has_unsealed:
+                self._oldest_ms = None
+                await self._wait_until(lambda: not self.outbox.is_full)
+
+    def _require_open(self) -> None:
+        if self._link is None:
+            raise HubStopping("the producer is not open: use it with `async with`")
 
     async def flush(self) -> None:
         """Wait until everything sent so far is on disk."""

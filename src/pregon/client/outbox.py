@@ -13,7 +13,7 @@ Promises:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class ProducerOptions:
     """A batch is sent when it has this many messages, or enough bytes."""
     linger_ms: float = 20.0
     """A batch that is not full is sent after this long."""
-    in_flight_max: int = 8
+    in_flight_max: int = 32
     """Batches sent and not yet acknowledged; beyond that `send` waits."""
     timeout_ms: float = 30_000.0
     """How long to go without any acknowledgement before giving up."""
@@ -112,21 +112,34 @@ class Outbox:
         """Messages added and not yet known to be on disk."""
         return len(self._packing) + sum(one.count for one in self._sealed.values())
 
-    def add(self, message: Outgoing, published_ns: int) -> bool:
+    def add(self, message: Outgoing, published_us: int) -> bool:
         """One more message; whether a batch is complete. Raises TooLarge or BadRequest for one past a limit."""
         check_outgoing(message)
-        self._packing.add(message, published_ns)
+        self._packing.add(message, published_us)
         return self._seal_if_full()
 
-    def add_body(self, body: bytes, published_ns: int) -> bool:
+    def add_body(self, body: bytes, published_us: int) -> bool:
         """One more message that is only a body: the short way through `add`."""
         if len(body) > limits.BODY_BYTES_MAX:
-            return self.add(Outgoing(body), published_ns)
+            return self.add(Outgoing(body), published_us)
         packing = self._packing
-        packing.add_body(body, published_ns)
+        packing.add_body(body, published_us)
         if len(packing.bodies) < self._batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
             return False
         return self._seal_if_full()
+
+    def add_bodies(self, bodies: Sequence[bytes], published_us: int) -> int:
+        """As many of the bodies as the batch being packed has room for; how many. It is sealed when it is full."""
+        packing = self._packing
+        some = bodies[: self._batch_messages - len(packing.bodies)]
+        if sum(map(len, some)) + packing.size_bytes > _BATCH_BYTES_TARGET:
+            # Large ones go one by one, which stops at the right place and names the one that is too large.
+            some = some[:1]
+            self.add_body(some[0], published_us)
+            return 1
+        packing.add_bodies(some, published_us)
+        self._seal_if_full()
+        return len(some)
 
     def _seal_if_full(self) -> bool:
         packing = self._packing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pregon.client.calls import as_outgoing
 from pregon.client.link import unreachable
@@ -54,17 +54,35 @@ class Producer:
     ) -> None:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
         with self._lock:
-            if self._is_closed:
-                raise HubStopping("the producer is closed: make another")
-            if self._oldest_ms is None:
+            if self._is_closed or self._oldest_ms is None:
+                self._require_open()
                 self._oldest_ms = monotonic_ms()
             if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
-                is_sealed = self.outbox.add_body(body, wall_ns())
+                is_sealed = self.outbox.add_body(body, wall_ns() // 1_000)
             else:
-                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_ns())
+                is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_ns() // 1_000)
             if is_sealed:
                 self._oldest_ms = None
                 self._wait_until(lambda: not self.outbox.is_full)
+
+    def send_many(self, bodies: Iterable[bytes]) -> None:
+        """Many messages that are only bodies, at a fraction of the price of as many `send`s."""
+        rest = bodies if isinstance(bodies, list) else list(bodies)
+        with self._lock:
+            self._require_open()
+            start = 0
+            while start < len(rest):
+                if self._oldest_ms is None:
+                    self._oldest_ms = monotonic_ms()
+                step = rest[start : start + self.outbox.options.batch_messages]
+                start += self.outbox.add_bodies(step, wall_ns() // 1_000)
+                if not self.outbox.has_unsealed:
+                    self._oldest_ms = None
+                    self._wait_until(lambda: not self.outbox.is_full)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise HubStopping("the producer is closed: make another")
 
     def flush(self) -> None:
         """Wait until everything sent so far is on disk."""

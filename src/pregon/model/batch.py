@@ -75,11 +75,11 @@ class Packing:
     The usual message has a body and nothing else, so the other columns are only kept once somebody says more.
     """
 
-    __slots__ = ("_content_types", "_headers", "_ids", "_keys", "bodies", "is_plain", "published_ns", "size_bytes")
+    __slots__ = ("_content_types", "_headers", "_ids", "_keys", "bodies", "is_plain", "published_us", "size_bytes")
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
-        self.published_ns = array("q")
+        self.published_us = array("q")
         self.size_bytes = 0
         """Bytes of the bodies and of what else was said."""
         self.is_plain = True
@@ -92,7 +92,7 @@ class Packing:
     def __len__(self) -> int:
         return len(self.bodies)
 
-    def add(self, message: Outgoing, published_ns: int) -> None:
+    def add(self, message: Outgoing, published_us: int) -> None:
         """One more message, already checked."""
         if self.is_plain:
             self._say_more()
@@ -101,19 +101,29 @@ class Packing:
         self._content_types.append(message.content_type)
         self._headers.append(message.headers)
         self.bodies.append(message.body)
-        self.published_ns.append(published_ns)
+        self.published_us.append(published_us)
         self.size_bytes += len(message.body) + 4 * len(message.key or "")
         if message.headers:
             self.size_bytes += 4 * sum(len(name) + len(value) for name, value in message.headers.items())
 
-    def add_body(self, body: bytes, published_ns: int) -> None:
+    def add_body(self, body: bytes, published_us: int) -> None:
         """One more message that is only a body, already checked."""
         if not self.is_plain:
-            self.add(Outgoing(body), published_ns)
+            self.add(Outgoing(body), published_us)
             return
         self.bodies.append(body)
-        self.published_ns.append(published_ns)
+        self.published_us.append(published_us)
         self.size_bytes += len(body)
+
+    def add_bodies(self, bodies: Sequence[bytes], published_us: int) -> None:
+        """Several messages that are only bodies, already checked, published at one time."""
+        if not self.is_plain:
+            for body in bodies:
+                self.add(Outgoing(body), published_us)
+            return
+        self.bodies.extend(bodies)
+        self.published_us.extend([published_us] * len(bodies))
+        self.size_bytes += sum(map(len, bodies))
 
     def _say_more(self) -> None:
         count = len(self.bodies)
@@ -143,7 +153,7 @@ class Packing:
                 pa.array(keys, pa.string()) if has_keys else pa.nulls(count, pa.string()),
                 _repeated_text(DEFAULT_CONTENT_TYPE, count) if self.is_plain else _column_of_texts(self._content_types),
                 headers,
-                _instants(self.published_ns),
+                pa.Array.from_buffers(_INSTANT, count, [None, pa.py_buffer(self.published_us)]),
                 pa.array(self.bodies, pa.binary()),
             ],
             schema=SCHEMA_SENT,
@@ -167,17 +177,11 @@ def _numbered(prefix: str, count: int) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), count, [None, _even_offsets(len(begin) + 4, count), pa.py_buffer(data)])
 
 
-def _instants(ns: array[int]) -> pa.Array:
-    """Nanoseconds as a column of microseconds."""
-    exact = pa.Array.from_buffers(pa.timestamp("ns", "UTC"), len(ns), [None, pa.py_buffer(ns)])
-    return exact.cast(_INSTANT, safe=False)
-
-
 def pack(messages: Iterable[Outgoing], published_us: Iterable[int]) -> pa.RecordBatch:
     """Messages that have ids, as a batch to send."""
     packing = Packing()
     for message, us in zip(messages, published_us, strict=True):
-        packing.add(message, us * 1_000)
+        packing.add(message, us)
     return packing.pack("")
 
 
@@ -206,27 +210,38 @@ def decode_sent(frame: Any, body_bytes_max: int = limits.BODY_BYTES_MAX) -> pa.R
 
 def _check_values(batch: pa.RecordBatch, body_bytes_max: int) -> None:
     """The limits of each value, as for a single message."""
-    for field, column in zip(SCHEMA_SENT, batch.columns, strict=True):
+    ids, keys, content_types, headers, _, bodies = columns = batch.columns
+    for field, column in zip(SCHEMA_SENT, columns, strict=True):
         if column.null_count and not field.nullable:
             raise BadBatch(f"{field.name} is missing in a message of the batch")
-    _check_lengths(batch, "id", limits.MESSAGE_ID_BYTES_MAX, is_required=True)
-    content_types = batch.column("content_type")
+    if not _is_even(ids, limits.MESSAGE_ID_BYTES_MAX):
+        _check_lengths("id", ids, limits.MESSAGE_ID_BYTES_MAX, is_required=True)
     if not content_types.equals(_repeated_text(DEFAULT_CONTENT_TYPE, batch.num_rows)):
-        _check_lengths(batch, "content_type", limits.CONTENT_TYPE_BYTES_MAX, is_required=True)
-    if batch.column("key").null_count < batch.num_rows:
-        _check_lengths(batch, "key", limits.KEY_BYTES_MAX)
-    if batch.column("body").nbytes > body_bytes_max:
-        _check_lengths(batch, "body", body_bytes_max)
-    headers = batch.column("headers")
+        _check_lengths("content_type", content_types, limits.CONTENT_TYPE_BYTES_MAX, is_required=True)
+    if keys.null_count < batch.num_rows:
+        _check_lengths("key", keys, limits.KEY_BYTES_MAX)
+    if bodies.nbytes > body_bytes_max:
+        _check_lengths("body", bodies, body_bytes_max)
     if len(headers.keys):
         _check_header_sizes(headers)
 
 
-def _check_lengths(batch: pa.RecordBatch, name: str, bytes_max: int, is_required: bool = False) -> None:
+def _is_even(column: pa.Array, bytes_max: int) -> bool:
+    """Whether every text has the same length, not 0 and within the limit: the quick answer for usual ids."""
+    offsets, data = column.buffers()[1:]
+    if column.offset or data is None:
+        return False
+    count = len(column)
+    width = int.from_bytes(memoryview(offsets)[4:8], "little")
+    even = _even_offsets(width, count) if 0 < width <= bytes_max else None
+    return even is not None and offsets.slice(0, even.size).equals(even)
+
+
+def _check_lengths(name: str, column: pa.Array, bytes_max: int, is_required: bool = False) -> None:
     # Imported here: it costs 50 ms that a start without batches need not pay.
     import pyarrow.compute as pc
 
-    lengths = pc.min_max(pc.binary_length(batch.column(name)))
+    lengths = pc.min_max(pc.binary_length(column))
     if (lengths["max"].as_py() or 0) > bytes_max:
         problem = TooLarge if name == "body" else BadBatch
         raise problem(f"{name} of a message in the batch has over {bytes_max} bytes")

@@ -17,8 +17,6 @@ from pregon.edges.zmq.dispatch import Dispatcher, Frames, Reply
 from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
 
 _REQUESTS_AT_ONCE = 200
-_ANSWER_BYTES_COPIED = 64 * 1024
-"""Larger answers are given to ZeroMQ without copying them."""
 
 
 class BurstCommitter(Protocol):
@@ -102,11 +100,7 @@ class FastLane:
         while self._answers:
             identity, frames = self._answers.popleft()
             try:
-                self._socket.send_multipart([identity, *frames], zmq.NOBLOCK, copy=_is_small(frames))
+                self._socket.send_multipart([identity, *frames], zmq.NOBLOCK)
             except zmq.Again:
                 # Its queue is full: a client that does not read its answers loses them, and asks again.
                 continue
-
-
-def _is_small(frames: Frames) -> bool:
-    return len(frames) <= 2 or sum(len(frame) for frame in frames) < _ANSWER_BYTES_COPIED
