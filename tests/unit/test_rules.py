@@ -61,8 +61,31 @@ def test_only_a_busy_hub_is_asked_again_and_ever_more_slowly() -> None:
     assert delays[-1] == 500
 
 
-def pulled(*seqs: int, epoch: int = 0) -> Pulled:
-    return Pulled("t", c.Messages(epoch=epoch), [])
+def pulled(*, epoch: int = 0, base_seq: int = 0, acked_seq: int = 0, head_seq: int = 0) -> Pulled:
+    """An answer; its one batch is never opened."""
+    batches = [b""] if base_seq else []
+    header = c.Messages(
+        epoch=epoch,
+        acked_seq=acked_seq,
+        head_seq=head_seq,
+        base_seqs=[base_seq] if base_seq else [],
+        counts=[10] if base_seq else [],
+    )
+    return Pulled("t", header, batches)
+
+
+def test_a_follower_reads_ahead_only_where_more_is_known_to_be() -> None:
+    follower = Follower("t", "s", PullOptions())
+
+    more = follower.pull_ahead(pulled(base_seq=11, acked_seq=10, head_seq=50, epoch=3))
+    everything = follower.pull_ahead(pulled(base_seq=41, acked_seq=10, head_seq=50))
+    unparked = follower.pull_ahead(pulled(base_seq=1, acked_seq=30, head_seq=50))
+
+    assert more is not None
+    assert more.header == c.Pull(topic="t", subscriber="s", epoch=3, after=20)
+    assert everything is None
+    assert unparked is None
+    assert follower.pull_ahead(pulled()) is None
 
 
 def test_a_follower_acknowledges_what_was_dealt_with_and_no_more() -> None:

@@ -173,4 +173,4 @@ def follow(
         try:
             show_messages(messages, as_json=as_json, raw=raw)
         finally:
-            messages.close()  # type: ignore[attr-defined]
+            messages.close()

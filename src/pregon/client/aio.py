@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
@@ -142,19 +143,44 @@ class AsyncClient:
 
     async def follow(
         self, topic: str, subscriber: str, *, max: int = 500, wait_ms: int = 5_000, until_empty: bool = False
-    ) -> AsyncIterator[Message]:
-        """Every message, as it comes. Each is acknowledged when the next is asked for; `until_empty` ends."""
+    ) -> AsyncGenerator[Message, None]:
+        """Every message, as it comes. Each is acknowledged after the next is asked for; `until_empty` ends."""
         follower = Follower(topic, subscriber, PullOptions(max=max, wait_ms=0 if until_empty else wait_ms))
-        try:
-            while True:
-                pulled = await self._run(follower.next_pull())
-                follower.pulled(pulled)
-                if until_empty and not pulled.batches:
-                    return
+        async with aclosing(self._follow(follower, until_empty)) as answers:
+            async for pulled in answers:
                 for message in pulled:
                     yield message
                     follower.dealt_with(message.seq)
+
+    async def follow_batches(
+        self, topic: str, subscriber: str, *, max: int = 500, wait_ms: int = 5_000, until_empty: bool = False
+    ) -> AsyncGenerator[Pulled, None]:
+        """The same, an answer of up to `max` messages at a time, acknowledged as a whole."""
+        follower = Follower(topic, subscriber, PullOptions(max=max, wait_ms=0 if until_empty else wait_ms))
+        async with aclosing(self._follow(follower, until_empty)) as answers:
+            async for pulled in answers:
+                yield pulled
+                if pulled.last_seq is not None:
+                    follower.dealt_with(pulled.last_seq)
+
+    async def _follow(self, follower: Follower, until_empty: bool) -> AsyncGenerator[Pulled, None]:
+        """Answers one after another, the next asked for ahead; at the end, what was dealt with is acknowledged."""
+        ahead: asyncio.Task[Pulled] | None = None
+        try:
+            while True:
+                pulled = await (ahead or self._run(follower.next_pull()))
+                ahead = None
+                follower.pulled(pulled)
+                if until_empty and not pulled.batches:
+                    return
+                call = follower.pull_ahead(pulled)
+                if call is not None:
+                    ahead = asyncio.create_task(self._run(call))
+                yield pulled
         finally:
+            if ahead is not None:
+                ahead.cancel()
+                await asyncio.gather(ahead, return_exceptions=True)
             last = follower.last_ack()
             if last is not None and self._link is not None:
                 await self._run(last)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
@@ -110,7 +111,10 @@ class Pulled(Sequence[Message]):
         return sum(batch.count for batch in self.batches)
 
     def __iter__(self) -> Iterator[Message]:
-        return iter(self.messages)
+        if self._messages is not None:
+            return iter(self._messages)
+        # Batch by batch, so that a long answer is turned into objects as they are asked for.
+        return chain.from_iterable(batch.messages(self.topic) for batch in self.batches)
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -185,13 +189,22 @@ class PullOptions:
     wait_ms: int = 0
 
 
-def pull(topic: str, subscriber: str, ack: int | None, epoch: int | None, options: PullOptions) -> Call[Pulled]:
-    """Pull what is pending."""
+def pull(
+    topic: str,
+    subscriber: str,
+    ack: int | None,
+    epoch: int | None,
+    options: PullOptions,
+    *,
+    after: int | None = None,
+) -> Call[Pulled]:
+    """Pull what is pending, or ahead of what is not acknowledged yet."""
     header = c.Pull(
         topic=topic,
         subscriber=subscriber,
         ack=ack,
         epoch=epoch,
+        after=after,
         max=options.max,
         bytes_max=options.bytes_max,
         wait_ms=options.wait_ms,

@@ -1,6 +1,7 @@
-"""Follow a subscription: pull, deal with each message, acknowledge with the next pull.
+"""Follow a subscription: pull, deal with each message, acknowledge with a later pull.
 
-Pure. A message is acknowledged when the one after it is asked for, never before it was dealt with.
+Pure. A message is acknowledged after it was dealt with, never before. While there is more in the hub than the
+last answer held, the next answer is asked for ahead, so that the hub reads while the caller works.
 """
 
 from __future__ import annotations
@@ -23,13 +24,23 @@ class Follower:
         """The next pull, which acknowledges what was dealt with."""
         return calls.pull(self._topic, self._subscriber, self._done_seq, self._epoch, self._options)
 
+    def pull_ahead(self, answer: Pulled) -> Call[Pulled] | None:
+        """The pull after this answer, to send before dealing with it; None if nothing is known to be there.
+
+        An answer of unparked messages, which lie behind the cursor, is not read beyond.
+        """
+        last_seq = answer.last_seq
+        if last_seq is None or not answer.acked_seq < last_seq < answer.head_seq:
+            return None
+        return calls.pull(self._topic, self._subscriber, self._done_seq, answer.epoch, self._options, after=last_seq)
+
     def pulled(self, answer: Pulled) -> None:
         """The pull was answered, and so its acknowledgement taken."""
         self._done_seq = None
         self._epoch = answer.epoch
 
     def dealt_with(self, seq: int) -> None:
-        """The caller came back for the message after this one."""
+        """The caller came back for what comes after this number."""
         self._done_seq = seq
 
     def last_ack(self) -> Call[int] | None:

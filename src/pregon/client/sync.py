@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, Generic, TypeVar
 
 from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
@@ -25,8 +26,21 @@ from pregon.errors import PregonError
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Trace, TraceQuery
+from pregon.wire.frames import Answer
 
 T = TypeVar("T")
+
+
+class _Asked(Generic[T]):
+    """A question on its way."""
+
+    __slots__ = ("answer", "call", "deadline_ms", "request_id")
+
+    def __init__(self, call: Call[T], request_id: int, deadline_ms: float) -> None:
+        self.call = call
+        self.request_id = request_id
+        self.deadline_ms = deadline_ms
+        self.answer: Answer | None = None
 
 
 class Client:
@@ -39,6 +53,7 @@ class Client:
         self.default_producer = producer
         self.timeout_ms = timeout_ms
         self._link = SyncLink(self.hub)
+        self._asked: dict[int, _Asked[Any]] = {}
         self._lock = threading.RLock()
 
     def __enter__(self) -> Client:
@@ -54,32 +69,55 @@ class Client:
 
     def _run(self, call: Call[T]) -> T:
         """Ask, wait for the answer, and ask again while the hub is busy or was away."""
-        deadline_ms = monotonic_ms() + self.timeout_ms + call.wait_ms
-        attempt = 0
         with self._lock:
+            return self._finish(self._begin(call))
+
+    def _begin(self, call: Call[T]) -> _Asked[T]:
+        """Ask, and do not wait."""
+        with self._lock:
+            asked = _Asked(call, self._link.next_id(), monotonic_ms() + self.timeout_ms + call.wait_ms)
+            self._asked[asked.request_id] = asked
+            self._link.send(call.frames(asked.request_id))
+            return asked
+
+    def _finish(self, asked: _Asked[T]) -> T:
+        """Wait for the answer; ask again while the hub is busy."""
+        with self._lock:
+            attempt = 0
             while True:
                 try:
-                    return self._ask(call, deadline_ms)
+                    return asked.call.finish(self._wait(asked))
                 except PregonError as error:
                     delay_ms = calls.retry_delay_ms(error, attempt)
-                    if delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
+                    if delay_ms is None or monotonic_ms() + delay_ms > asked.deadline_ms:
                         raise
-                    attempt += 1
-                    time.sleep(delay_ms / 1_000)
+                attempt += 1
+                time.sleep(delay_ms / 1_000)
+                again = self._begin(asked.call)
+                again.deadline_ms = asked.deadline_ms
+                asked = again
 
-    def _ask(self, call: Call[T], deadline_ms: float) -> T:
-        request_id = self._link.next_id()
-        self._link.was_reconnected()
-        self._link.send(call.frames(request_id))
-        while True:
-            left_ms = deadline_ms - monotonic_ms()
-            if left_ms <= 0:
-                raise unreachable(self.hub, self.timeout_ms)
-            answer = self._link.receive(min(left_ms, LOOK_MS))
-            if answer is not None and answer.id == request_id:
-                return call.finish(answer)
-            if answer is None and self._link.was_reconnected():
-                self._link.send(call.frames(request_id))
+    def _wait(self, asked: _Asked[Any]) -> Answer:
+        """The answer to one question; answers to others that were asked ahead are kept for them."""
+        try:
+            while asked.answer is None:
+                left_ms = asked.deadline_ms - monotonic_ms()
+                if left_ms <= 0:
+                    raise unreachable(self.hub, self.timeout_ms)
+                answer = self._link.receive(min(left_ms, LOOK_MS))
+                if answer is not None and answer.id in self._asked:
+                    self._asked[answer.id].answer = answer
+                elif answer is None and self._link.was_reconnected():
+                    for other in self._asked.values():
+                        if other.answer is None:
+                            self._link.send(other.call.frames(other.request_id))
+            return asked.answer
+        finally:
+            self._forget(asked)
+
+    def _forget(self, asked: _Asked[Any]) -> None:
+        """Its answer, if it still comes, is nobody's."""
+        self._asked.pop(asked.request_id, None)
 
     # Messages.
 
@@ -116,19 +154,41 @@ class Client:
 
     def follow(
         self, topic: str, subscriber: str, *, max: int = 500, wait_ms: int = 5_000, until_empty: bool = False
-    ) -> Iterator[Message]:
-        """Every message, as it comes. Each is acknowledged when the next is asked for; `until_empty` ends."""
+    ) -> Generator[Message, None, None]:
+        """Every message, as it comes. Each is acknowledged after the next is asked for; `until_empty` ends."""
         follower = Follower(topic, subscriber, PullOptions(max=max, wait_ms=0 if until_empty else wait_ms))
-        try:
-            while True:
-                pulled = self._run(follower.next_pull())
-                follower.pulled(pulled)
-                if until_empty and not pulled.batches:
-                    return
+        with closing(self._follow(follower, until_empty)) as answers:
+            for pulled in answers:
                 for message in pulled:
                     yield message
                     follower.dealt_with(message.seq)
+
+    def follow_batches(
+        self, topic: str, subscriber: str, *, max: int = 500, wait_ms: int = 5_000, until_empty: bool = False
+    ) -> Generator[Pulled, None, None]:
+        """The same, an answer of up to `max` messages at a time, acknowledged as a whole."""
+        follower = Follower(topic, subscriber, PullOptions(max=max, wait_ms=0 if until_empty else wait_ms))
+        with closing(self._follow(follower, until_empty)) as answers:
+            for pulled in answers:
+                yield pulled
+                if pulled.last_seq is not None:
+                    follower.dealt_with(pulled.last_seq)
+
+    def _follow(self, follower: Follower, until_empty: bool) -> Generator[Pulled, None, None]:
+        """Answers one after another, the next asked for ahead; at the end, what was dealt with is acknowledged."""
+        ahead: _Asked[Pulled] | None = None
+        try:
+            while True:
+                pulled = self._finish(ahead or self._begin(follower.next_pull()))
+                follower.pulled(pulled)
+                if until_empty and not pulled.batches:
+                    return
+                call = follower.pull_ahead(pulled)
+                ahead = None if call is None else self._begin(call)
+                yield pulled
         finally:
+            if ahead is not None:
+                self._forget(ahead)
             last = follower.last_ack()
             if last is not None:
                 self._run(last)

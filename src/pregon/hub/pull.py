@@ -34,12 +34,16 @@ from pregon.store.transaction import Transaction
 
 
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to pull. `ack` acknowledges everything up to a number first; `wait_ms` waits for something new."""
+    """What to pull. `ack` acknowledges everything up to a number first; `wait_ms` waits for something new.
+
+    `after` reads ahead: it begins after a number that was received and is not acknowledged yet.
+    """
 
     topic: str
     subscriber: str
     ack: int | None = None
     epoch: int | None = None
+    after: int | None = None
     messages_max: int = 500
     bytes_max: int = limits.PULL_BYTES_MAX
     wait_ms: int = 0
@@ -51,6 +55,7 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
             ("bytes_max", self.bytes_max, 1, limits.PULL_BYTES_MAX),
             ("wait_ms", self.wait_ms, 0, limits.WAIT_MS_MAX),
             ("ack", self.ack or 0, 0, 2**63 - 1),
+            ("after", self.after or 0, 0, 2**63 - 1),
         ):
             if not least <= value <= most:
                 raise BadRequest(f"{name} is {value}: use {least} to {most}")
@@ -79,7 +84,9 @@ class _HandOut(SubscriptionOperation["Pulled | None"]):
         acked_seq = cursor.acked_seq
         if request.ack is not None:
             acked_seq = acknowledge(transaction, place, request.ack, request.epoch)
-        messages = cursors.returned_messages(transaction.connection, place.id, request.messages_max)
+        messages = cursors.returned_messages(
+            transaction.connection, place.id, request.messages_max, again=request.after is None
+        )
         fitting = _fitting(messages, request.bytes_max)
         if not fitting:
             return None
@@ -116,10 +123,11 @@ def _read(connection: Connection, request: PullRequest) -> _Found | None:
     moves = request.ack is not None and accept_ack(cursor, request.ack, request.epoch)
     acked_seq = request.ack if moves and request.ack is not None else cursor.acked_seq
     aside = cursors.set_aside(connection, place.id)
-    if any(one.returned for one in aside.values()):
+    is_ahead = request.after is not None and request.epoch in (None, cursor.epoch)
+    if any(one.returned and not (one.handed_out and is_ahead) for one in aside.values()):
         return _Found(None, has_returned=True)
     batches: list[StoredBatch] = []
-    first_seq = acked_seq + 1
+    first_seq = max(acked_seq, request.after if is_ahead and request.after is not None else 0) + 1
     while not batches and first_seq <= cursor.head_seq:
         found = read_range(
             connection,

@@ -122,16 +122,14 @@ class Rows:
         return self._list("body")
 
 
-class Message:
+class Message(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A received message. `seq` is its number in the topic (the *notificationId*), from 1, without gaps."""
 
-    __slots__ = ("_row", "_rows", "seq", "topic")
-
-    def __init__(self, rows: Rows, row: int, seq: int, topic: str) -> None:
-        self._rows = rows
-        self._row = row
-        self.seq = seq
-        self.topic = topic
+    # A struct that the garbage collector need not follow: it points to its batch, and nothing points back.
+    _rows: Rows
+    _row: int
+    seq: int
+    topic: str
 
     @property
     def body(self) -> bytes:

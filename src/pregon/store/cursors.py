@@ -200,9 +200,15 @@ def delete_parked(connection: Connection, subscription_id: int, seqs: Iterable[i
     connection.execute(delete(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))))
 
 
-def returned_messages(connection: Connection, subscription_id: int, messages_max: int) -> list[StoredBatch]:
-    """Unparked messages that wait to be delivered again, in order, each a batch of one."""
-    rows = connection.execute(_RETURNED.limit(messages_max), {"subscription_id": subscription_id})
+def returned_messages(
+    connection: Connection, subscription_id: int, messages_max: int, *, again: bool
+) -> list[StoredBatch]:
+    """Unparked messages that wait to be delivered again, in order, each a batch of one.
+
+    With `again`, also those that were handed out already and not acknowledged.
+    """
+    statement = _RETURNED if again else _RETURNED.where(~parked.c.handed_out)
+    rows = connection.execute(statement.limit(messages_max), {"subscription_id": subscription_id})
     return [StoredBatch(row.seq, 1, row.arrow) for row in rows]
 
 

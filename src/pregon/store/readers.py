@@ -30,7 +30,8 @@ class Readers:
 
     def __init__(self, database: Database, threads: int) -> None:
         self._database = database
-        self._jobs: queue.Queue[_Job | None] = queue.Queue(limits.READ_QUEUE_MAX)
+        # The simple queue is written in C; its bound is kept in `submit`.
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._is_stopping = False
         self._threads = [
             threading.Thread(target=self._run, name=f"pregon-reader-{number}", daemon=True)
@@ -54,10 +55,9 @@ class Readers:
         """Resolve the ticket with what `read` returns; raises HubBusy or HubStopping."""
         if self._is_stopping:
             raise HubStopping("the hub is stopping: connect again in a moment")
-        try:
-            self._jobs.put_nowait((read, ticket))
-        except queue.Full as error:
-            raise HubBusy("the hub has more to read than it can queue: ask again after a pause") from error
+        if self._jobs.qsize() >= limits.READ_QUEUE_MAX:
+            raise HubBusy("the hub has more to read than it can queue: ask again after a pause")
+        self._jobs.put((read, ticket))
 
     def _run(self) -> None:
         connection = self._database.connect()

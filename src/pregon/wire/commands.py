@@ -90,6 +90,7 @@ class Pull(Header):
     subscriber: str
     ack: int | None = None
     epoch: int | None = None
+    after: int | None = None
     max: int = 500
     bytes_max: int = PULL_BYTES_MAX
     wait_ms: int = 0

@@ -129,6 +129,7 @@ class Dispatcher:
             subscriber=header.subscriber,
             ack=header.ack,
             epoch=header.epoch,
+            after=header.after,
             messages_max=header.max,
             bytes_max=header.bytes_max,
             wait_ms=header.wait_ms,

@@ -1,0 +1,316 @@
+"""Whatever happens to a hub, in whatever order, every message is where the model says it is."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from contract.site import Clock, Site, one_commit, settle
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import Connection
+
+from pregon.errors import PregonError
+from pregon.hub.pull import PullRequest
+from pregon.model.batch import decode_sent, encode, pack
+from pregon.model.catalog import Retention, Subscription, Topic
+from pregon.model.message import Outgoing
+from pregon.store import cursors
+from pregon.store.database import SqliteDatabase
+from pregon.store.log import read_range
+
+from .model import Follower, Log
+
+TOPIC = "births"
+NAMES = ("bank", "post", "school")
+EVERYTHING = {"messages_max": 10_000, "bytes_max": 8 * 1024 * 1024}
+
+producers = st.sampled_from(["registry", "hospital"])
+names = st.sampled_from(NAMES)
+bodies = st.binary(max_size=12)
+numbers = st.integers(min_value=0, max_value=60)
+few = st.sets(st.integers(min_value=1, max_value=40), min_size=1, max_size=4)
+
+
+def outcome(act: Callable[[], Any]) -> Any:
+    """What it answers, or the kind of error that it raises."""
+    try:
+        return act()
+    except PregonError as error:
+        return type(error)
+
+
+def batch_of(contents: list[bytes]) -> Any:
+    """The bodies as a batch."""
+    named = [Outgoing(content, f"row-{row}") for row, content in enumerate(contents)]
+    return decode_sent(encode(pack(named, [1] * len(named))))
+
+
+class Histories(RuleBasedStateMachine):
+    """One topic, three subscribers, and everything that can be done with them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._directory = tempfile.TemporaryDirectory(prefix="pregon-")
+        self._clock = Clock()
+        self._patches = [
+            patch("pregon.clock.wall_us", self._clock.read_us),
+            # Small, so that short histories have merges too.
+            patch("pregon.hub.merging.WAITING_MIN", 3),
+            patch("pregon.hub.maintenance.WAITING_MIN", 3),
+        ]
+        for one in self._patches:
+            one.start()
+        self._site = Site(lambda: SqliteDatabase(Path(self._directory.name)))
+        self._log = Log()
+        self._followers: dict[str, Follower] = {}
+        self._retention = Retention()
+
+    def teardown(self) -> None:
+        """Stop, and leave nothing behind."""
+        self._site.stop()
+        for one in self._patches:
+            one.stop()
+        self._directory.cleanup()
+
+    @initialize()
+    def open(self) -> None:
+        """A hub with an empty topic."""
+        self._site.start().create(Topic(name=TOPIC)).result()
+
+    @rule(producer=producers, body=bodies, id=st.none() | st.sampled_from("abcdef"))
+    def publish(self, producer: str, body: bytes, id: str | None) -> None:
+        """One message, perhaps once more."""
+        expected = self._log.say(body, producer, self._clock.now_us, id)
+
+        answer = self._site.hub.publish(TOPIC, producer, Outgoing(body, id)).result()
+
+        assert (answer.seq, answer.duplicate) == expected
+
+    @rule(contents=st.lists(bodies, min_size=1, max_size=6))
+    def publish_batch(self, contents: list[bytes]) -> None:
+        """A batch that is not recognised when repeated."""
+        expected = self._log.say_batch(contents, "registry", self._clock.now_us)
+
+        answer = self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents)).result()
+
+        assert (answer.seq, answer.duplicate) == expected
+
+    @rule(contents=st.lists(bodies, min_size=1, max_size=3), session=st.sampled_from("st"), step=st.integers(-1, 2))
+    def publish_in_session(self, contents: list[bytes], session: str, step: int) -> None:
+        """The next batch of a session, an older one again, or one too early."""
+        number = max(1, self._log.batches_of(session) + step)
+        expected = outcome(lambda: self._log.say_batch(contents, "registry", self._clock.now_us, session, number))
+
+        ticket = self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents), session, number)
+
+        found = outcome(ticket.result)
+        assert (found if isinstance(found, type) else (found.seq, found.duplicate)) == expected
+
+    @rule(burst=st.lists(st.tuples(producers, st.none() | st.sampled_from("abcdef"), bodies), min_size=1, max_size=6))
+    def publish_together(self, burst: list[tuple[str, str | None, bytes]]) -> None:
+        """Singles and batches in one commit."""
+        hub, now_us = self._site.hub, self._clock.now_us
+        expected = []
+        tickets = []
+
+        with one_commit(hub):
+            for row, (producer, id, body) in enumerate(burst):
+                if row % 3 == 2:
+                    expected.append(self._log.say_batch([body, body], producer, now_us))
+                    tickets.append(hub.publish_batch(TOPIC, producer, batch_of([body, body])))
+                else:
+                    expected.append(self._log.say(body, producer, now_us, id))
+                    tickets.append(hub.publish(TOPIC, producer, Outgoing(body, id)))
+
+        assert [(ticket.result().seq, ticket.result().duplicate) for ticket in tickets] == expected
+
+    @rule(name=names, start=st.sampled_from(["earliest", "latest"]) | numbers.map(str))
+    def subscribe(self, name: str, start: str) -> None:
+        """A subscription; when there is one already, nothing."""
+        follower = self._followers.get(name)
+        entry = Subscription(
+            topic=TOPIC,
+            subscriber=name,
+            start=start,
+            pending_max=follower.pending_max if follower else None,
+            pending_age_ms=follower.pending_age_ms if follower else None,
+        )
+        self._followers.setdefault(name, Follower(self._log, start))
+
+        self._site.hub.create(entry).result()
+
+    @rule(name=names, messages_max=st.integers(1, 8), seq=st.none() | numbers, age=st.none() | st.integers(0, 1))
+    def pull(self, name: str, messages_max: int, seq: int | None, age: int | None) -> None:
+        """A pull, with or without an acknowledgement, of this epoch or an older one."""
+        follower = self._followers.setdefault(name, Follower(self._log, "earliest"))
+        epoch = None if age is None else follower.epoch - age
+        request = PullRequest(topic=TOPIC, subscriber=name, ack=seq, epoch=epoch, messages_max=messages_max)
+
+        def expect() -> list[int]:
+            if seq is not None:
+                follower.ack(seq, epoch)
+            return follower.pull(messages_max)
+
+        expected = outcome(expect)
+        found = outcome(self._site.hub.pull(request).result)
+        settle(self._site.hub)
+
+        if isinstance(found, type) or isinstance(expected, type):
+            assert found == expected
+            return
+        messages = [message for batch in found.batches for message in batch.messages(TOPIC)]
+        assert [message.seq for message in messages] == expected
+        assert [message.body for message in messages] == [self._log.messages[one - 1].body for one in expected]
+        assert (found.epoch, found.acked_seq, found.head_seq) == (follower.epoch, follower.cursor, self._log.head)
+
+    @precondition(lambda self: self._followers)
+    @rule(data=st.data(), seq=numbers, age=st.none() | st.integers(0, 1))
+    def ack(self, data: st.DataObject, seq: int, age: int | None) -> None:
+        """An acknowledgement."""
+        name, follower = self._choose(data)
+        epoch = None if age is None else follower.epoch - age
+
+        expected = outcome(lambda: follower.ack(seq, epoch))
+
+        assert outcome(self._site.hub.ack(TOPIC, name, seq, epoch).result) == expected
+
+    @precondition(lambda self: self._followers)
+    @rule(data=st.data(), seqs=few)
+    def park(self, data: st.DataObject, seqs: set[int]) -> None:
+        """Set some aside, most of the time pending ones."""
+        name, follower = self._choose(data)
+        candidates = follower.waiting() + follower.returned()
+        if candidates:
+            seqs = data.draw(st.sets(st.sampled_from(candidates), min_size=1, max_size=4) | st.just(seqs))
+
+        expected = outcome(lambda: follower.park(seqs))
+
+        assert outcome(self._site.hub.park(TOPIC, name, sorted(seqs)).result) == expected
+
+    @precondition(lambda self: self._followers)
+    @rule(data=st.data(), seqs=st.just(set()) | few)
+    def unpark(self, data: st.DataObject, seqs: set[int]) -> None:
+        """Deliver some again."""
+        name, follower = self._choose(data)
+
+        expected = outcome(lambda: follower.unpark(seqs))
+
+        assert outcome(self._site.hub.unpark(TOPIC, name, sorted(seqs)).result) == expected
+
+    @precondition(lambda self: self._followers)
+    @rule(data=st.data(), seq=st.integers(1, 40))
+    def replay(self, data: st.DataObject, seq: int) -> None:
+        """Move a cursor back to a number."""
+        name, follower = self._choose(data)
+
+        expected = outcome(lambda: follower.replay(seq))
+
+        found = outcome(lambda: self._site.hub.replay(TOPIC, name, from_seq=seq).result().acked_seq)
+        assert found == expected
+
+    @precondition(lambda self: self._followers)
+    @rule(data=st.data(), ago_ms=st.integers(-1, 6).map(lambda step: step * 500))
+    def replay_from_time(self, data: st.DataObject, ago_ms: int) -> None:
+        """Move a cursor back to a time."""
+        name, follower = self._choose(data)
+        at_us = self._clock.now_us - ago_ms * 1_000
+
+        expected = outcome(lambda: follower.replay(self._log.first_since(at_us)))
+
+        found = outcome(lambda: self._site.hub.replay(TOPIC, name, from_us=at_us).result().acked_seq)
+        assert found == expected
+
+    @precondition(lambda self: self._followers)
+    @rule(
+        data=st.data(),
+        pending_max=st.none() | st.integers(1, 6),
+        pending_age_ms=st.none() | st.sampled_from([500, 1_500]),
+    )
+    def limit(self, data: st.DataObject, pending_max: int | None, pending_age_ms: int | None) -> None:
+        """Give a subscription limits, or lift them."""
+        name, follower = self._choose(data)
+        follower.pending_max, follower.pending_age_ms = pending_max, pending_age_ms
+
+        values = {"pending_max": pending_max, "pending_age_ms": pending_age_ms}
+        self._site.hub.update("subscription", (TOPIC, name), values).result()
+
+    @rule(age_ms=st.none() | st.sampled_from([500, 1_500]), when_acknowledged=st.booleans())
+    def retain(self, age_ms: int | None, when_acknowledged: bool) -> None:
+        """Give the topic a retention, or lift it."""
+        self._retention = Retention(age_ms=age_ms, when_acknowledged=when_acknowledged)
+
+        values = {"retention": {"age_ms": age_ms, "when_acknowledged": when_acknowledged}}
+        self._site.hub.update("topic", (TOPIC,), values).result()
+
+    @rule()
+    def keep_house(self) -> None:
+        """Limits, retention and merging, all at once."""
+        for follower in self._followers.values():
+            follower.expire(self._clock.now_us)
+
+        self._site.hub.maintenance.run_once()
+
+        tail = self._site.hub.read_log(TOPIC, 1, None, 1, 1).result().tail_seq
+        assert self._log.tail <= tail <= self._log.head + 1
+        for said in self._log.messages[self._log.tail - 1 : tail - 1]:
+            assert all(follower.cursor >= said.seq for follower in self._followers.values())
+            assert self._may_go(said.accepted_us)
+        self._log.tail = tail
+
+    def _may_go(self, accepted_us: int) -> bool:
+        by_age = (
+            self._retention.age_ms is not None and accepted_us < self._clock.now_us - self._retention.age_ms * 1_000
+        )
+        return by_age or (self._retention.when_acknowledged and bool(self._followers))
+
+    @rule(ms=st.sampled_from([1, 499, 500, 1_000, 2_000]))
+    def wait(self, ms: int) -> None:
+        """Let time pass."""
+        self._clock.move_ms(ms)
+
+    @rule()
+    def restart(self) -> None:
+        """Stop the hub and start it again."""
+        self._site.restart()
+
+    def _choose(self, data: st.DataObject) -> tuple[str, Follower]:
+        name = data.draw(st.sampled_from(sorted(self._followers)))
+        return name, self._followers[name]
+
+    @invariant()
+    def every_message_is_where_the_model_says(self) -> None:
+        """The accounting, and the messages themselves, of each subscription."""
+        for name, follower in self._followers.items():
+            found = self._site.hub.account(TOPIC, name).result()
+            assert {field: getattr(found, field) for field in follower.count()} == follower.count()
+            pending = self._site.hub.read(lambda connection, name=name: _pending(connection, name)).result()
+            assert pending == (follower.returned(), follower.waiting())
+
+    @invariant()
+    def the_log_is_what_was_said(self) -> None:
+        """Every message that was not removed, byte for byte."""
+        if not hasattr(self._site, "hub"):
+            return
+        read = self._site.hub.read_log(TOPIC, 1, None, **EVERYTHING).result()
+        messages = [message for batch in read.batches for message in batch.messages(TOPIC)]
+        assert (read.tail_seq, read.head_seq) == (self._log.tail, self._log.head)
+        assert [(one.seq, one.body, one.producer, one.accepted_us) for one in messages] == [
+            (said.seq, said.body, said.producer, said.accepted_us) for said in self._log.kept()
+        ]
+
+
+def _pending(connection: Connection, name: str) -> tuple[list[int], list[int]]:
+    """What waits behind the cursor and after it, without handing anything out."""
+    place = cursors.find_place(connection, TOPIC, name)
+    assert place is not None
+    aside = cursors.set_aside(connection, place.id)
+    found = read_range(connection, place.topic_id, place.cursor.acked_seq + 1, place.cursor.head_seq, **EVERYTHING)
+    after = [message.seq for batch in found for piece in batch.without(aside) for message in piece.messages(TOPIC)]
+    return sorted(one.seq for one in aside.values() if one.returned), after
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(max_examples=40, stateful_step_count=30)
