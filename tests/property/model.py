@@ -131,11 +131,13 @@ class Follower:
             "head_seq": self._log.head,
         }
 
-    def pull(self, messages_max: int) -> list[int]:
-        """What a pull gives: unparked ones first and alone."""
-        returned = self.returned()[:messages_max]
+    def pull(self, messages_max: int, after: int | None = None, epoch: int | None = None) -> list[int]:
+        """What a pull gives: unparked ones first and alone; when it reads ahead, nothing that was given before."""
+        is_ahead = after is not None and epoch in (None, self.epoch)
+        returned = [seq for seq in self.returned() if not (is_ahead and seq in self._handed_out)][:messages_max]
         self._handed_out.update(returned)
-        return returned or self.waiting()[:messages_max]
+        received = after if is_ahead and after is not None else 0
+        return returned or [seq for seq in self.waiting() if seq > received][:messages_max]
 
     def ack(self, seq: int, epoch: int | None) -> int:
         """Acknowledge up to a number; the cursor after it."""

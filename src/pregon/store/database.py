@@ -26,6 +26,7 @@ from sqlalchemy.pool import NullPool
 from pregon.errors import (
     DataDirectoryInUse,
     DataDirectoryReadOnly,
+    InternalError,
     PregonError,
     StoreCorrupt,
     StoreFailed,
@@ -181,6 +182,9 @@ def translate_sqlite(error: BaseException | None, path: Path) -> PregonError:
         )
     if name.startswith("SQLITE_READONLY") or name == "SQLITE_CANTOPEN":
         return DataDirectoryReadOnly(f"{path} cannot be written ({error}): give this user the right to write there")
+    if name.startswith("SQLITE_CONSTRAINT"):
+        # Every rule of the schema is checked before it is written: this is a bug, of one operation alone.
+        return InternalError(f"the hub tried to write what its own schema forbids ({error})")
     return StoreFailed(f"the database refused the transaction ({name or type(error).__name__}: {error})")
 
 
