@@ -9,7 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+INSTANT_US_MAX = 253_402_300_799_999_999
+"""The last microsecond of the year 9999: no calendar that we write for goes further."""
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def monotonic_ms() -> float:
@@ -47,7 +53,8 @@ class WallClock:
 
 def format_us(us: int) -> str:
     """An instant for people and for JSON: RFC 3339, UTC, microseconds."""
-    return datetime.fromtimestamp(us / 1_000_000, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    us = max(0, min(us, INSTANT_US_MAX))
+    return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def parse_us(text: str) -> int:

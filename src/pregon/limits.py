@@ -7,6 +7,8 @@ what an operator may tune below it is in `settings`. Units come last in each nam
 KIB = 1024
 MIB = 1024 * 1024
 
+INTEGER_MAX = 2**63 - 1
+"""The largest number that is stored or travels."""
 NAME_CHARACTERS_MAX = 128
 """Length of a topic, producer or subscriber name."""
 DESCRIPTION_CHARACTERS_MAX = 1_000
@@ -21,8 +23,10 @@ HEADERS_MAX = 64
 """Headers of one message."""
 HEADERS_BYTES_MAX = 16 * KIB
 """Names and values of all the headers of one message, in UTF-8."""
-BODY_BYTES_MAX = 1 * MIB
-"""Body of one message."""
+BODY_BYTES_MAX = 3 * MIB
+"""Body of one message, whatever the hub is set to."""
+BODY_BYTES_DEFAULT = 1 * MIB
+"""Body of one message, unless the hub is set to another limit."""
 
 BATCH_MESSAGES_MAX = 10_000
 """Messages of one batch."""

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from pregon.addresses import DEFAULT_FEED, DEFAULT_HTTP, DEFAULT_HUB, DEFAULT_INGEST
 from pregon.errors import SettingsInvalid
-from pregon.limits import MIB
+from pregon.limits import BODY_BYTES_DEFAULT, BODY_BYTES_MAX
 
 PREFIX = "PREGON_"
 CONFIG_VARIABLE = "PREGON_CONFIG"
@@ -39,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the HTTP door listens; empty for none."""
     auto_create: bool = True
     """Whether topics, producers, subscribers and subscriptions are made on first use."""
-    body_bytes_max: Annotated[int, Meta(ge=1, le=3 * MIB)] = 1 * MIB
+    body_bytes_max: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX)] = BODY_BYTES_DEFAULT
     """The largest body of a message."""
     dedupe_keep_hours: _Positive = 24 * 7
     """How long a published id or producer session is remembered."""

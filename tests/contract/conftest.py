@@ -15,8 +15,12 @@ DATABASES: dict[str, Callable[[Path], Database]] = {"sqlite": SqliteDatabase}
 
 
 @pytest.fixture(params=sorted(DATABASES))
-def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Database]:
+def open_database(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], Database]:
     """Opens the test's database, again and again with the same data in it."""
+    # A log of 16 MiB made ready at each start is most of what a short test would cost.
+    monkeypatch.setattr("pregon.store.database.LOG_BYTES_SOFT_MAX", 64 * 1024)
     return lambda: DATABASES[request.param](tmp_path / "data")
 
 

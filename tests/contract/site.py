@@ -29,7 +29,11 @@ class Site:
     def start(self, options: HubOptions | None = None) -> Hub:
         """Start a hub on the data that is there."""
         database = self._open_database()
-        self.hub = Hub(database, replace(options or HubOptions(), maintenance_every_ms=_NEVER_MS))
+        try:
+            self.hub = Hub(database, replace(options or HubOptions(), maintenance_every_ms=_NEVER_MS))
+        except BaseException:  # Whatever was wrong with it, the next test needs the place.
+            database.close()
+            raise
         self.hub.start()
         self._is_running = True
         return self.hub

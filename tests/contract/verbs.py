@@ -120,6 +120,16 @@ def pending(hub: Hub, subscriber: str = SUBSCRIBER) -> list[int]:
     return seqs(pull(hub, subscriber, messages_max=10_000))
 
 
+def drain(hub: Hub, subscriber: str = SUBSCRIBER) -> list[int]:
+    """Pull and acknowledge until nothing is left; the numbers, in the order in which they came."""
+    got: list[int] = []
+    pulled = pull(hub, subscriber)
+    while found := seqs(pulled):
+        got += found
+        pulled = pull(hub, subscriber, ack=found[-1], epoch=pulled.epoch)
+    return got
+
+
 def messages(batches: Sequence[StoredBatch]) -> list[Message]:
     """The messages of an answer, in order."""
     return [message for batch in batches for message in batch.messages(TOPIC)]
@@ -149,7 +159,7 @@ def tail_of(hub: Hub) -> int:
 def traces(hub: Hub, **query: Any) -> list[Trace]:
     """Traces of the usual topic, oldest first."""
     found = hub.traces(TraceQuery(**{"topic": TOPIC, "max": 1_000, **query})).result()
-    return [trace for _, trace in reversed(found)]
+    return found[::-1]
 
 
 def ranges(hub: Hub, kind: str, **query: Any) -> list[tuple[int, int]]:

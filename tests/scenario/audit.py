@@ -60,10 +60,10 @@ def read_traces(hub: Hub, query: TraceQuery) -> list[Trace]:
     before = 0
     while True:
         page = hub.traces(msgspec.structs.replace(query, before=before, max=LIST_ROWS_MAX)).result()
-        traces += [trace for _, trace in page]
+        traces += page
         if len(page) < LIST_ROWS_MAX:
             return traces[::-1]
-        before = page[-1][0]
+        before = page[-1].id
 
 
 def numbers_in(traces: Iterable[Trace]) -> list[int]:

@@ -52,6 +52,6 @@ def run(
         timeout=20,
         check=False,
     )
-    said = Said(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+    said = Said(ended.returncode, ended.stdout.decode(errors="backslashreplace"), ended.stderr.decode())
     assert "Traceback" not in said.err, said.err
     return said

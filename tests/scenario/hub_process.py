@@ -57,8 +57,9 @@ def find_port() -> int:
 
 def clean_environment(**more: str) -> dict[str, str]:
     """The variables of a process that must not be led astray by those of whoever runs the tests."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("PREGON_", "LC_", "LANG"))}
-    return {**ours, "LANG": "C.UTF-8", "PYTHONWARNINGS": "", **more}
+    theirs = ("PREGON_", "LC_", "LANG", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
+    return {**ours, "LANG": "C.UTF-8", **more}
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,7 @@ def test_the_catalogue_the_account_and_the_traces_are_asked_for(either: Any, top
 def test_an_answered_acknowledgement_holds_for_the_next_pull(either: Any, hub: HubProcess, topic: str) -> None:
     either.publish(topic, "one")
     either.pull(topic, "reader")
-    with closing(
-        sqlite3.connect(hub.data / "pregon.db", isolation_level=None, check_same_thread=False)
-    ) as database:
+    with closing(sqlite3.connect(hub.data / "pregon.db", isolation_level=None, check_same_thread=False)) as database:
         # While this is held the hub cannot write the acknowledgement; it may answer before, or wait.
         database.execute("BEGIN IMMEDIATE")
         release = threading.Timer(0.5, lambda: database.execute("ROLLBACK"))

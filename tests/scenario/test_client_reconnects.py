@@ -24,6 +24,7 @@ from .both_clients import open_client
 from .conftest import MakeHub
 from .hub_process import HubProcess, wait_until
 from .raw_peer import connected, header, prelude
+from .wire_cutter import wire_to
 
 TOPIC = "novedades"
 KINDS = pytest.mark.parametrize("kind", ["sync", "async"])
@@ -41,10 +42,10 @@ def doing(work: Callable[[], Any]) -> Iterator[list[Any]]:
     assert results, "it failed"
 
 
-def texts(hub: HubProcess) -> list[str]:
-    """Every message of the topic."""
+def texts(hub: HubProcess, topic: str = TOPIC) -> list[str]:
+    """Every message of a topic."""
     with hub.client() as client:
-        return [message.text[:20] for message in client.follow(TOPIC, "auditor", max=1_000, until_empty=True)]
+        return [message.text[:20] for message in client.follow(topic, "auditor", max=1_000, until_empty=True)]
 
 
 def bytes_waiting(hub: HubProcess) -> int:
@@ -118,23 +119,42 @@ def test_batches_under_way_when_the_hub_dies_are_stored_once_and_in_order(make_h
 
 
 @KINDS
-def test_the_first_batches_of_a_session_may_be_lost_with_their_hub(make_hub: MakeHub, kind: str) -> None:
+def test_the_first_batches_of_a_session_may_be_lost_on_the_wire(make_hub: MakeHub, kind: str) -> None:
     hub = make_hub().start()
-    with open_client(kind, hub.url, timeout_ms=20_000) as client:
-        with client.producer(TOPIC, ProducerOptions(linger_ms=5_000)) as out:
+    texts_sent = [f"{number:<20}" for number in range(40)]
+    with hub.client() as warm, warm.producer("warm-up") as out:
+        out.send("so that the hub answers the next batches at once")
+    with wire_to(hub.url) as wire, open_client(kind, wire.url, timeout_ms=20_000) as client:
+        with client.producer(TOPIC, ProducerOptions(batch_messages=2, linger_ms=5_000, in_flight_max=100)) as out:
+            wait_until(lambda: wire.connections == 2, "the producer is connected")
             for _ in range(20):
-                client.ping()  # By now the producer is connected too.
-            os.kill(hub.pid, signal.SIGSTOP)
-            # More than the system takes on its way: some batches are lost with the hub, later ones are not.
-            for number in range(20):
-                out.send(f"{number:<20}" + "x" * 1_000_000)
-            wait_until(lambda: bytes_waiting(hub) > 100_000, "the first batches are on their way")
+                client.ping()
+            wire.hold()
+            # The first ones are more than the wire takes: they are lost with it, later ones are still to be sent.
+            for number, text in enumerate(texts_sent):
+                out.send(text + "x" * (1_000_000 if number < 10 else 0))
 
-            with doing(lambda: out.flush() is None):
-                hub.kill()
-                hub.start()
+            wire.cut()
+            out.flush()
 
-    assert texts(hub) == [f"{number:<20}" for number in range(20)]
+    assert texts(hub) == texts_sent
+
+
+@KINDS
+def test_a_wire_that_is_cut_again_and_again_loses_and_repeats_nothing(make_hub: MakeHub, kind: str) -> None:
+    hub = make_hub().start()
+    with wire_to(hub.url) as wire, open_client(kind, wire.url, producer="single", timeout_ms=20_000) as client:
+        with client.producer("batched", ProducerOptions(batch_messages=7, linger_ms=1)) as out:
+            for number in range(300):
+                out.send(str(number))
+                if number % 3 == 0:
+                    client.publish(TOPIC, str(number))
+                if number % 30 == 29:
+                    wire.cut()
+
+    assert texts(hub) == [str(number) for number in range(0, 300, 3)]
+    assert texts(hub, "batched") == [str(number) for number in range(300)]
+    assert wire.connections > 10
 
 
 @KINDS

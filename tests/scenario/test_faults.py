@@ -20,6 +20,10 @@ import pytest
 
 from pregon.client.outbox import ProducerOptions
 from pregon.errors import StoreFull
+from pregon.hub.publish import Published
+from pregon.model.batch import pack
+from pregon.model.message import Outgoing
+from pregon.store.ticket import Ticket
 
 from . import audit
 from .command_line import Said, run
@@ -140,9 +144,7 @@ def test_a_hub_that_starts_on_a_full_disk_says_so(small_disk: Path) -> None:
     assert "store_full" in said.err
 
 
-def test_a_hub_whose_log_does_not_fit_on_the_disk_starts_all_the_same(
-    small_hub: HubProcess, small_disk: Path
-) -> None:
+def test_a_hub_whose_log_does_not_fit_on_the_disk_starts_all_the_same(small_hub: HubProcess, small_disk: Path) -> None:
     small_hub.start()
     small_hub.stop()
     # Room for some messages, but not for the space that the log is given in advance.
@@ -270,3 +272,25 @@ def test_the_database_of_a_newer_hub_is_refused(make_hub: MakeHub) -> None:
     assert said.status == 6
     assert "store_too_new" in said.err
     assert "9999" in said.err
+
+
+# A door that fails.
+
+
+def test_a_door_that_fails_to_take_its_answer_does_not_make_the_hub_write_twice(tmp_path: Path) -> None:
+    batch = pack([Outgoing(b"once", "once")], [1])
+
+    def fail(_ticket: Ticket[Published]) -> None:
+        raise RuntimeError("a bug in a door")
+
+    with open_hub(tmp_path) as hub:
+        hub.committer.hold()
+        tickets = [hub.publish_batch(TOPIC, name, batch) for name in ("first", "second", "third")]
+        tickets[1].when_done(fail)
+        hub.committer.let_go()
+        last = tickets[2].result()
+        after = hub.publish(TOPIC, "after", Outgoing(b"after")).result()
+        stored = [message.producer for message in audit.read_topic(hub, TOPIC)]
+
+    assert stored == ["first", "second", "third", "after"]
+    assert (last.seq, after.seq) == (3, 4)

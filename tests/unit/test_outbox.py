@@ -52,7 +52,7 @@ def test_a_batch_is_sealed_when_it_has_enough_messages() -> None:
 
 
 def test_a_batch_is_sealed_before_it_is_too_large_to_send() -> None:
-    outbox = Outbox("t", "p", ProducerOptions(batch_messages=10_000, in_flight_max=100))
+    outbox = Outbox("t", "p", ProducerOptions(batch_messages=10_000, in_flight_max=64))
     for _ in range(30):
         outbox.add_body(bytes(500_000), 1)
     outbox.seal()
@@ -132,7 +132,7 @@ def test_a_receipt_says_what_was_stored_where(hub: Hub) -> None:
     assert (hub.outbox.sent, hub.outbox.acknowledged) == (1, 1)
 
 
-@pytest.mark.parametrize("options", [{"batch_messages": 0}, {"batch_messages": 10_001}, {"in_flight_max": 129}])
+@pytest.mark.parametrize("options", [{"batch_messages": 0}, {"batch_messages": 10_001}, {"in_flight_max": 65}])
 def test_options_out_of_range_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(Rejected):
         ProducerOptions(**options)  # type: ignore[arg-type]

@@ -44,13 +44,23 @@ def test_every_message_is_in_one_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pending_max", "seq_of_age", "target"),
-    [(None, None, 10), (100, None, 10), (5, None, 45), (None, 31, 30), (5, 31, 45), (None, 4, 10)],
+    ("pending_max", "parked", "seq_of_age", "target"),
+    [
+        (None, [], None, 10),
+        (100, [], None, 10),
+        (5, [], None, 45),
+        (None, [], 31, 30),
+        (5, [], 31, 45),
+        (None, [], 4, 10),
+        (5, [11, 12, 50], None, 44),
+        (38, [11, 12], None, 10),
+        (37, [12], None, 13),
+    ],
 )
 def test_a_subscription_gives_up_only_what_passes_its_limits(
-    pending_max: int | None, seq_of_age: int | None, target: int
+    pending_max: int | None, parked: list[int], seq_of_age: int | None, target: int
 ) -> None:
-    assert expiry_target(Place(1, 1, pending_max, None, CURSOR), seq_of_age) == target
+    assert expiry_target(Place(1, 1, pending_max, None, CURSOR), parked, seq_of_age) == target
 
 
 def test_only_a_busy_hub_is_asked_again_and_ever_more_slowly() -> None:

@@ -220,6 +220,16 @@ def subscriber_create(
         show_fields(client.create("subscriber", name=name, description=description or ""), as_json=as_json)
 
 
+@subscriber.command("update")
+def subscriber_update(
+    name: NameArgument, description: DescriptionOption = None, hub: HubOption = None, as_json: JsonOption = False
+) -> None:
+    """Change a subscriber; what is not named stays."""
+    with connect(hub) as client:
+        values = {} if description is None else {"description": description}
+        show_fields(client.update("subscriber", name, **values), as_json=as_json)
+
+
 @subscriber.command("list")
 def subscriber_list(
     hub: HubOption = None, after: AfterOption = "", max: MaxOption = 100, as_json: JsonOption = False

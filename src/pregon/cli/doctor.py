@@ -166,6 +166,8 @@ def check_database(directory: Path, *, full: bool) -> Finding:
     )
     if full and verdict != "ok":
         return Finding("database", False, found, "stop the hub, keep a copy of the directory, restore a backup")
+    if revision > HEAD_REVISION:
+        return Finding("database", False, found, f"written by a newer Pregón: this one knows up to {HEAD_REVISION}")
     advice = (
         ""
         if revision == HEAD_REVISION

@@ -172,4 +172,5 @@ def _show_count(count: int, as_json: bool) -> None:
     if as_json:
         show_json({"count": count})
     else:
-        console().print(tell(f"{count} messages", f"{count} mensajes"))
+        english, spanish = ("message", "mensaje") if count == 1 else ("messages", "mensajes")
+        console().print(tell(f"{count} {english}", f"{count} {spanish}"))

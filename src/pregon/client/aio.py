@@ -17,7 +17,7 @@ from pregon.client.aio_link import AsyncLink
 from pregon.client.aio_producer import AsyncProducer
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.follower import Follower
-from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.link import ASK_AGAIN_MS, DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.outbox import ProducerOptions
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
@@ -27,6 +27,8 @@ from pregon.model.trace import Trace, TraceQuery
 from pregon.wire.frames import Answer
 
 T = TypeVar("T")
+CALLS_AT_ONCE_MAX = 1_000
+"""Calls under way at once; one more waits for a place, so that neither side's queue overflows."""
 
 
 class AsyncClient:
@@ -41,6 +43,7 @@ class AsyncClient:
         self._link: AsyncLink | None = None
         self._in_flight: dict[int, tuple[Call[Any], asyncio.Future[Answer]]] = {}
         self._resends: set[asyncio.Task[None]] = set()
+        self._places = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
 
     async def __aenter__(self) -> AsyncClient:
         self._connect()
@@ -85,7 +88,8 @@ class AsyncClient:
         attempt = 0
         while True:
             try:
-                return await self._ask(call, deadline_ms)
+                async with self._places:
+                    return await self._ask(call, deadline_ms)
             except PregonError as error:
                 delay_ms = calls.retry_delay_ms(error, attempt)
                 if self._link is None or delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
@@ -99,14 +103,16 @@ class AsyncClient:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._in_flight[request_id] = (call, future)
         try:
-            async with asyncio.timeout(max(0.0, deadline_ms - monotonic_ms()) / 1_000):
+            while not future.done():
+                left_ms = deadline_ms - monotonic_ms()
+                if left_ms <= 0:
+                    raise unreachable(self.hub, self.timeout_ms)
                 await connection.send(call.frames(request_id))
-                answer = await future
-        except TimeoutError as error:
-            raise unreachable(self.hub, self.timeout_ms) from error
+                # Sent again now and then, in case the answer was dropped on the way.
+                await asyncio.wait([future], timeout=min(left_ms, call.wait_ms + ASK_AGAIN_MS) / 1_000)
+            return call.finish(future.result())
         finally:
             del self._in_flight[request_id]
-        return call.finish(answer)
 
     # Messages.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from pregon.client.aio_link import AsyncLink
 from pregon.client.calls import as_outgoing
-from pregon.client.link import unreachable
+from pregon.client.link import ASK_AGAIN_MS, unreachable
 from pregon.client.outbox import Outbox, ProducerOptions
 from pregon.clock import monotonic_ms, wall_ns
 from pregon.errors import HubStopping, PregonError
@@ -108,10 +108,15 @@ class AsyncProducer:
 
     async def _wait_until(self, is_met: Callable[[], bool]) -> None:
         self._progress_ms = monotonic_ms()
+        ask_again_ms = ASK_AGAIN_MS
         await self._send_due()
         while self.outbox.failure is None and not is_met():
-            if monotonic_ms() - self._progress_ms > self.outbox.options.timeout_ms:
-                raise unreachable(self._hub, self.outbox.options.timeout_ms)
+            quiet_ms = monotonic_ms() - self._progress_ms
+            if quiet_ms > self.outbox.options.timeout_ms:
+                raise self.outbox.refusal or unreachable(self._hub, self.outbox.options.timeout_ms)
+            if quiet_ms > ask_again_ms:
+                ask_again_ms += ASK_AGAIN_MS
+                self.outbox.reconnected()
             self._changed.clear()
             pause_ms = self.outbox.retry_in_ms(monotonic_ms())
             try:
@@ -133,7 +138,8 @@ class AsyncProducer:
         while True:
             await asyncio.sleep(max(self.outbox.options.linger_ms, 1.0) / 1_000)
             oldest_ms = self._oldest_ms
-            if oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms:
+            is_due = oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms
+            if is_due and not self.outbox.is_full:
                 self.outbox.seal()
                 self._oldest_ms = None
             await self._send_due()

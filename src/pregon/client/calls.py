@@ -61,8 +61,11 @@ class Call(Generic[T]):
 
 def retry_delay_ms(error: PregonError, attempt: int) -> float | None:
     """How long to wait before sending again what a busy or stopping hub refused; None for other errors."""
-    if not isinstance(error, HubBusy | HubStopping):
-        return None
+    return busy_delay_ms(attempt) if isinstance(error, HubBusy | HubStopping) else None
+
+
+def busy_delay_ms(attempt: int) -> float:
+    """Ever longer, up to a limit."""
     return min(_BUSY_DELAY_MS_MAX, _BUSY_DELAY_MS_FIRST * 2.0 ** min(attempt, 10))
 
 

@@ -16,6 +16,8 @@ from pregon.errors import HubUnreachable, SettingsInvalid
 from pregon.limits import FRAME_BYTES_MAX
 
 DEFAULT_TIMEOUT_MS = 10_000.0
+ASK_AGAIN_MS = 3_000.0
+"""A request without an answer is sent again after this long: the answer may have been dropped on the way."""
 _EVENTS = zmq.Event.HANDSHAKE_SUCCEEDED
 
 

@@ -18,16 +18,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pregon import limits
-from pregon.client.calls import Call, retry_delay_ms
-from pregon.errors import BatchOutOfOrder, PregonError, Rejected
+from pregon.client.calls import Call, busy_delay_ms
+from pregon.errors import BatchOutOfOrder, PregonError, Rejected, Unavailable
 from pregon.model.batch import Packing, encode
 from pregon.model.ids import new_id
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.wire import commands as c
 from pregon.wire.frames import Answer
 
+IN_FLIGHT_MAX = limits.SESSION_BATCHES_REMEMBERED // 2
+"""Well below what the hub remembers, so that a batch sent again is always recognised."""
 _BATCH_BYTES_TARGET = limits.BATCH_BYTES_MAX // 4
-"""Beyond this a batch gains nothing; with the last body and 10,000 ids and the rest it still is within its limit."""
+"""Beyond this a batch gains nothing; a message that is larger by itself goes alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +50,8 @@ class ProducerOptions:
     def __post_init__(self) -> None:
         if not 1 <= self.batch_messages <= limits.BATCH_MESSAGES_MAX:
             raise Rejected(f"batch_messages is 1 to {limits.BATCH_MESSAGES_MAX}")
-        if not 1 <= self.in_flight_max <= limits.SESSION_BATCHES_REMEMBERED:
-            raise Rejected(f"in_flight_max is 1 to {limits.SESSION_BATCHES_REMEMBERED}")
+        if not 1 <= self.in_flight_max <= IN_FLIGHT_MAX:
+            raise Rejected(f"in_flight_max is 1 to {IN_FLIGHT_MAX}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,9 @@ class Outbox:
         self.sent = 0
         self.acknowledged = 0
         self.failure: PregonError | None = None
+        """Why nothing more is sent."""
+        self.refusal: PregonError | None = None
+        """Why the hub last refused what is being sent again."""
         self._packing = Packing()
         self._batch_messages = options.batch_messages
         self._sealed: OrderedDict[int, _Sealed] = OrderedDict()
@@ -115,16 +120,19 @@ class Outbox:
     def add(self, message: Outgoing, published_us: int) -> bool:
         """One more message; whether a batch is complete. Raises TooLarge or BadRequest for one past a limit."""
         check_outgoing(message)
+        is_sealed = self._seal_if_crowded(message.size_bytes)
         self._packing.add(message, published_us)
-        return self._seal_if_full()
+        return self._seal_if_full() or is_sealed
 
     def add_body(self, body: bytes, published_us: int) -> bool:
         """One more message that is only a body: the short way through `add`."""
         if len(body) > limits.BODY_BYTES_MAX:
             return self.add(Outgoing(body), published_us)
         packing = self._packing
+        if packing.size_bytes + len(body) > _BATCH_BYTES_TARGET:
+            return self.add(Outgoing(body), published_us)
         packing.add_body(body, published_us)
-        if len(packing.bodies) < self._batch_messages and packing.size_bytes < _BATCH_BYTES_TARGET:
+        if len(packing.bodies) < self._batch_messages:
             return False
         return self._seal_if_full()
 
@@ -140,6 +148,13 @@ class Outbox:
         packing.add_bodies(some, published_us)
         self._seal_if_full()
         return len(some)
+
+    def _seal_if_crowded(self, size_bytes: int) -> bool:
+        """Send what there is first, if a large message would make the batch too large."""
+        is_crowded = bool(self._packing.bodies) and self._packing.size_bytes + size_bytes > _BATCH_BYTES_TARGET
+        if is_crowded:
+            self.seal()
+        return is_crowded
 
     def _seal_if_full(self) -> bool:
         packing = self._packing
@@ -193,6 +208,7 @@ class Outbox:
             self._refused(error, now_ms)
             return None
         self._refusals = 0
+        self.refusal = None
         del self._sealed[one.number]
         self.acknowledged += one.count
         receipt = Receipt(published.seq, one.count, published.duplicate, one.first_id, one.last_id)
@@ -202,12 +218,15 @@ class Outbox:
 
     def _refused(self, error: PregonError, now_ms: float) -> None:
         """A busy hub refuses one batch and then, rightly, the ones after it: all of them go again after a pause."""
-        delay_ms = retry_delay_ms(error, self._refusals)
-        if delay_ms is None and isinstance(error, BatchOutOfOrder):
+        if isinstance(error, BatchOutOfOrder):
             delay_ms = 0.0
-        if delay_ms is None:
+        elif isinstance(error, Unavailable):
+            # A full disk may have room again before the producer's time is up.
+            delay_ms = busy_delay_ms(self._refusals)
+            self._refusals += 1
+            self.refusal = error
+        else:
             self.failure = error
             return
-        self._refusals += delay_ms > 0
         self._retry_at_ms = max(self._retry_at_ms or 0.0, now_ms + delay_ms)
         self.reconnected()

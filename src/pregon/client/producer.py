@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from pregon.client.calls import as_outgoing
-from pregon.client.link import unreachable
+from pregon.client.link import ASK_AGAIN_MS, unreachable
 from pregon.client.outbox import Outbox, ProducerOptions
 from pregon.client.sync_link import LOOK_MS, SyncLink
 from pregon.clock import monotonic_ms, wall_ns
@@ -26,6 +26,7 @@ class Producer:
         self._link = SyncLink(hub)
         self._lock = threading.RLock()
         self._progress_ms = monotonic_ms()
+        self._ask_again_ms = ASK_AGAIN_MS
         self._oldest_ms: float | None = None
         self._is_closed = False
         self._stopping = threading.Event()
@@ -108,7 +109,7 @@ class Producer:
         self._pump(0)
         while self.outbox.failure is None and not is_met():
             if monotonic_ms() - self._progress_ms > self.outbox.options.timeout_ms:
-                raise unreachable(self._link.address, self.outbox.options.timeout_ms)
+                raise self.outbox.refusal or unreachable(self._link.address, self.outbox.options.timeout_ms)
             self._pump(LOOK_MS)
         if self.outbox.failure is not None:
             raise self.outbox.failure
@@ -120,11 +121,13 @@ class Producer:
             self._link.send(frames)
         pause_ms = self.outbox.retry_in_ms(now_ms)
         answer = self._link.receive(wait_ms if pause_ms is None else min(wait_ms, pause_ms))
-        if answer is None and self._link.was_reconnected():
+        if answer is None and (self._link.was_reconnected() or now_ms - self._progress_ms > self._ask_again_ms):
+            self._ask_again_ms += ASK_AGAIN_MS
             self.outbox.reconnected()
         while answer is not None:
             if self.outbox.answered(answer, monotonic_ms()) is not None:
                 self._progress_ms = monotonic_ms()
+                self._ask_again_ms = ASK_AGAIN_MS
             answer = self._link.receive(0)
 
     def _linger(self) -> None:
@@ -135,7 +138,8 @@ class Producer:
                 if self._is_closed or self.outbox.failure is not None:
                     continue
                 oldest_ms = self._oldest_ms
-                if oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms:
+                is_due = oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms
+                if is_due and not self.outbox.is_full:
                     self.outbox.seal()
                     self._oldest_ms = None
                 if not self.outbox.is_empty:

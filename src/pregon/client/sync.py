@@ -17,7 +17,7 @@ from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.follower import Follower
-from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.link import ASK_AGAIN_MS, DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.outbox import ProducerOptions
 from pregon.client.producer import Producer
 from pregon.client.sync_link import LOOK_MS, SyncLink
@@ -34,12 +34,11 @@ T = TypeVar("T")
 class _Asked(Generic[T]):
     """A question on its way."""
 
-    __slots__ = ("answer", "call", "deadline_ms", "request_id")
+    __slots__ = ("answer", "call", "request_id")
 
-    def __init__(self, call: Call[T], request_id: int, deadline_ms: float) -> None:
+    def __init__(self, call: Call[T], request_id: int) -> None:
         self.call = call
         self.request_id = request_id
-        self.deadline_ms = deadline_ms
         self.answer: Answer | None = None
 
 
@@ -75,7 +74,7 @@ class Client:
     def _begin(self, call: Call[T]) -> _Asked[T]:
         """Ask, and do not wait."""
         with self._lock:
-            asked = _Asked(call, self._link.next_id(), monotonic_ms() + self.timeout_ms + call.wait_ms)
+            asked = _Asked(call, self._link.next_id())
             self._asked[asked.request_id] = asked
             self._link.send(call.frames(asked.request_id))
             return asked
@@ -83,31 +82,34 @@ class Client:
     def _finish(self, asked: _Asked[T]) -> T:
         """Wait for the answer; ask again while the hub is busy."""
         with self._lock:
+            deadline_ms = monotonic_ms() + self.timeout_ms + asked.call.wait_ms
             attempt = 0
             while True:
                 try:
-                    return asked.call.finish(self._wait(asked))
+                    return asked.call.finish(self._wait(asked, deadline_ms))
                 except PregonError as error:
                     delay_ms = calls.retry_delay_ms(error, attempt)
-                    if delay_ms is None or monotonic_ms() + delay_ms > asked.deadline_ms:
+                    if delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
                         raise
                 attempt += 1
                 time.sleep(delay_ms / 1_000)
-                again = self._begin(asked.call)
-                again.deadline_ms = asked.deadline_ms
-                asked = again
+                asked = self._begin(asked.call)
 
-    def _wait(self, asked: _Asked[Any]) -> Answer:
+    def _wait(self, asked: _Asked[Any], deadline_ms: float) -> Answer:
         """The answer to one question; answers to others that were asked ahead are kept for them."""
+        ask_again_ms = monotonic_ms() + asked.call.wait_ms + ASK_AGAIN_MS
         try:
             while asked.answer is None:
-                left_ms = asked.deadline_ms - monotonic_ms()
-                if left_ms <= 0:
+                now_ms = monotonic_ms()
+                answer = self._link.receive(max(0.0, min(deadline_ms - now_ms, LOOK_MS)))
+                if answer is not None:
+                    if answer.id in self._asked:
+                        self._asked[answer.id].answer = answer
+                    continue
+                if now_ms >= deadline_ms:
                     raise unreachable(self.hub, self.timeout_ms)
-                answer = self._link.receive(min(left_ms, LOOK_MS))
-                if answer is not None and answer.id in self._asked:
-                    self._asked[answer.id].answer = answer
-                elif answer is None and self._link.was_reconnected():
+                if self._link.was_reconnected() or now_ms >= ask_again_ms:
+                    ask_again_ms = now_ms + asked.call.wait_ms + ASK_AGAIN_MS
                     for other in self._asked.values():
                         if other.answer is None:
                             self._link.send(other.call.frames(other.request_id))

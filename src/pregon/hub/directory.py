@@ -39,35 +39,59 @@ class Directory:
         self._rights.clear()
 
     def require_rights(self, connection: Connection, topic_name: str, producer_name: str, now_us: int) -> Rights:
-        """The ids of both, if this producer may publish to this topic; raises NotFound, BadName or Forbidden."""
-        found = self._rights.get((topic_name, producer_name))
+        """The ids of both, made if need be, if this producer may publish to this topic.
+
+        Raises NotFound, BadName, Forbidden or LimitReached, and then has made neither.
+        """
+        found = self.find_rights(connection, topic_name, producer_name)
         if found is None:
-            found = self._look_up(connection, topic_name, producer_name, now_us)
-            if len(self._rights) >= _REMEMBERED_MAX:
-                self._rights.clear()
-            self._rights[topic_name, producer_name] = found
+            found = Rights(
+                *self.find_or_create_all(connection, {"topic": topic_name, "producer": producer_name}, now_us)
+            )
+            self._remember(topic_name, producer_name, found)
         return found
 
-    def _look_up(self, connection: Connection, topic_name: str, producer_name: str, now_us: int) -> Rights:
-        # Both names are checked before either is made: a rejected operation must not have written.
-        check_name("topic", topic_name)
-        check_name("producer", producer_name)
-        topic_id = self.find_or_create(connection, "topic", topic_name, now_us)
-        producer_id = self.find_or_create(connection, "producer", producer_name, now_us)
-        restricted = connection.execute(select(topic.c.restricted).where(topic.c.id == topic_id)).scalar_one()
-        if restricted and not catalog.may_publish(connection, producer_id, topic_id):
+    def find_rights(self, connection: Connection, topic_name: str, producer_name: str) -> Rights | None:
+        """The same without making anything: None when one of them is to be made on first use."""
+        found = self._rights.get((topic_name, producer_name))
+        if found is not None:
+            return found
+        row = connection.execute(
+            select(topic.c.id, topic.c.restricted).where(topic.c.name == topic_name, ~topic.c.deleted)
+        ).first()
+        producer_id = catalog.find_id(connection, "producer", producer_name)
+        is_restricted = row is not None and row.restricted
+        if row is not None and is_restricted and not catalog.may_publish(connection, producer_id, row.id):
+            verb = "create" if producer_id is None else "update"
             raise Forbidden(
                 f"{producer_name} may not publish to {topic_name}: "
-                f"grant it with `pregon producer create {producer_name} --topic {topic_name}`"
+                f"grant it with `pregon producer {verb} {producer_name} --topic {topic_name}`"
             )
-        return Rights(topic_id, producer_id)
+        if row is None or producer_id is None:
+            return None
+        rights = Rights(row.id, producer_id)
+        self._remember(topic_name, producer_name, rights)
+        return rights
 
-    def find_or_create(self, connection: Connection, kind: str, name: str, now_us: int) -> int:
-        """The id; made now if there is none and that is allowed, else raises NotFound."""
-        row_id = catalog.find_id(connection, kind, name)
-        if row_id is not None:
-            return row_id
-        if not self.auto_create:
-            raise NotFound(f"there is no {kind} {name!r}: create it with `pregon {kind} create {name}`")
-        check_name(kind, name)
-        return catalog.insert_row(connection, _TABLES[kind], {"name": name, "created_us": now_us})
+    def _remember(self, topic_name: str, producer_name: str, rights: Rights) -> None:
+        if len(self._rights) >= _REMEMBERED_MAX:
+            self._rights.clear()
+        self._rights[topic_name, producer_name] = rights
+
+    def find_or_create_all(self, connection: Connection, names: dict[str, str], now_us: int) -> list[int]:
+        """The ids of entries by kind and name; those that are missing are made if that is allowed, all or none."""
+        found = {kind: catalog.find_id(connection, kind, name) for kind, name in names.items()}
+        missing = [kind for kind, row_id in found.items() if row_id is None]
+        for kind in missing:
+            check_name(kind, names[kind])
+            if not self.auto_create:
+                raise NotFound(
+                    f"there is no {kind} {names[kind]!r}: create it with `pregon {kind} create {names[kind]}`"
+                )
+            catalog.require_room(connection, kind)
+        return [
+            catalog.insert_row(connection, _TABLES[kind], {"name": names[kind], "created_us": now_us})
+            if row_id is None
+            else row_id
+            for kind, row_id in found.items()
+        ]

@@ -15,8 +15,8 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select
 
 from pregon import limits
-from pregon.clock import WallClock, wall_us
-from pregon.errors import NotFound
+from pregon.clock import INSTANT_US_MAX, WallClock, wall_us
+from pregon.errors import BadRequest, NotFound, PregonError
 from pregon.hub import registry
 from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory
@@ -24,7 +24,7 @@ from pregon.hub.maintenance import Keeping, Maintenance
 from pregon.hub.publish import PublishBatch, PublishContext, Published, PublishOne
 from pregon.hub.pull import Pulled, Puller, PullRequest
 from pregon.hub.registry import CatalogOperation, Entry
-from pregon.hub.settle import Ack, Park, Replay, Unpark
+from pregon.hub.settle import Ack, Barrier, Park, Replay, Unpark
 from pregon.hub.waiting import WaitingRoom
 from pregon.model.batch import StoredBatch
 from pregon.model.catalog import Subscription
@@ -40,7 +40,7 @@ from pregon.store.migrate import migrate
 from pregon.store.readers import Readers
 from pregon.store.schema import topic as topic_table
 from pregon.store.ticket import Ticket
-from pregon.store.traces import find_traces
+from pregon.store.traces import find_traces, newest_trace_us
 from pregon.store.transaction import Accepted, Transaction
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class HubOptions:
     """How the hub behaves; `settings` says what each means to an operator."""
 
     auto_create: bool = True
-    body_bytes_max: int = limits.BODY_BYTES_MAX
+    body_bytes_max: int = limits.BODY_BYTES_DEFAULT
     dedupe_keep_ms: int = 7 * _DAY_MS
     traces_keep_ms: int = 400 * _DAY_MS
     maintenance_every_ms: int = 5_000
@@ -85,8 +85,8 @@ class Hub:
         migrate(database)
         self.clock = WallClock()
         with database.connect() as connection:
-            newest_us = connection.execute(select(func.max(topic_table.c.accepted_us))).scalar()
-            self.clock.advance_to(newest_us or 0)
+            self.clock.advance_to(connection.execute(select(func.max(topic_table.c.accepted_us))).scalar() or 0)
+            self.clock.advance_to(newest_trace_us(connection))
         self._directory = Directory(self.options.auto_create)
         self._context = PublishContext(self._directory, self.counters)
         self.waiting = WaitingRoom()
@@ -122,9 +122,7 @@ class Hub:
     def committed(self, transaction: Transaction) -> None:
         """Called by the committer after each transaction."""
         if transaction.accepted or transaction.moved:
-            self.waiting.topics_moved(
-                [(one.topic, one.batch.last_seq) for one in transaction.accepted], transaction.moved
-            )
+            self.waiting.topics_moved(transaction.moved.union(one.topic for one in transaction.accepted))
         if transaction.accepted:
             for listener in self._listeners:
                 listener.accepted(transaction.accepted)
@@ -146,6 +144,8 @@ class Hub:
     ) -> Ticket[Published]:
         """Store one message; raises Rejected for one that passes a limit, HubBusy when the queue is full."""
         check_outgoing(message, self.options.body_bytes_max)
+        if published_us is not None and not 0 <= published_us <= INSTANT_US_MAX:
+            raise BadRequest(f"{published_us} is no time of publication: use microseconds since 1970")
         if message.id is None:
             message = Outgoing(message.body, new_id(), message.key, message.content_type, message.headers)
         operation = PublishOne(self._context, topic, producer, message, published_us or wall_us())
@@ -229,9 +229,22 @@ class Hub:
                 raise NotFound(f"{subscriber} is not subscribed to {topic}")
             return found
 
-        return self.read(read)
+        if not self._puller.acks_under_way(topic, subscriber):
+            return self.read(read)
+        # An acknowledgement that came with a pull is still being written: look after it.
+        answer: Ticket[Accounting] = Ticket()
 
-    def traces(self, query: TraceQuery) -> Ticket[list[tuple[int, Trace]]]:
+        def look(barrier: Ticket[None]) -> None:
+            try:
+                barrier.value()
+                self._readers.submit(read, answer)
+            except PregonError as error:
+                answer.fail(error)
+
+        self._submit(Barrier()).when_done(look)
+        return answer
+
+    def traces(self, query: TraceQuery) -> Ticket[list[Trace]]:
         """Traces that match, newest first."""
         return self.read(lambda connection: find_traces(connection, query))
 

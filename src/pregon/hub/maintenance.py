@@ -25,6 +25,8 @@ from pregon.store.transaction import Transaction
 log = logging.getLogger("pregon.hub")
 
 _ROWS_AT_ONCE = 2_000
+_IDS_AT_ONCE = 20_000
+"""Remembered ids looked at in one run: more than a day's worth of publications goes by in a day of runs."""
 _ROUNDS_MAX = 1_000
 """Operations of one kind for one topic in one run: a run always ends."""
 
@@ -53,7 +55,7 @@ class _Forget:
         """Forget a bounded number of rows of each."""
         connection, now_us = transaction.connection, transaction.now_us
         published_before_us = now_us - self._keeping.dedupe_ms * 1_000
-        self._forgetting.step(connection, published_before_us, _ROWS_AT_ONCE)
+        self._forgetting.step(connection, published_before_us, _IDS_AT_ONCE)
         forgotten = (
             dedupe.forget_sessions(connection, published_before_us, _ROWS_AT_ONCE),
             traces.forget_traces(connection, now_us - self._keeping.traces_ms * 1_000, _ROWS_AT_ONCE),

@@ -88,5 +88,5 @@ class Merge:
             log.replace(connection, self._topic_id, join(members))
         if settled > merged_seq:
             connection.execute(update(topic).where(topic.c.id == self._topic_id).values(merged_seq=settled))
-        has_more = len(batches) == _BATCHES_AT_ONCE and settled > merged_seq
+        has_more = len(batches) == _BATCHES_AT_ONCE and (bool(runs) or settled > merged_seq)
         transaction.results.append((self.ticket, has_more))

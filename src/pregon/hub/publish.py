@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from pregon import limits
-from pregon.errors import PregonError
+from pregon.errors import PregonError, SessionUnknown
 from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory, Rights
 from pregon.model.batch import StoredBatch, encode, pack, stamp
@@ -62,7 +62,7 @@ class PublishOne:
         self.producer = producer
         self.message = message
         self.published_us = published_us
-        self.size_bytes = len(message.body) + _MESSAGE_OVERHEAD_BYTES
+        self.size_bytes = message.size_bytes + _MESSAGE_OVERHEAD_BYTES
         self.is_durable = True
         self.ticket: Ticket[Published] = Ticket()
 
@@ -104,7 +104,10 @@ class PublishBatch:
     def apply(self, transaction: Transaction) -> None:
         """Store it after the single messages that came before it."""
         connection, now_us = transaction.connection, transaction.now_us
-        rights = self._context.directory.require_rights(connection, self.topic, self.producer, now_us)
+        directory = self._context.directory
+        if self.session and self.number > 1 and directory.find_rights(connection, self.topic, self.producer) is None:
+            raise SessionUnknown(f"session {self.session[:60]!r} is new here: begin it with batch 1")
+        rights = directory.require_rights(connection, self.topic, self.producer, now_us)
         session: Session | None = None
         if self.session:
             session = self._load_session(transaction, rights)

@@ -10,6 +10,7 @@ acknowledges exactly what the answer had.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -114,12 +115,18 @@ class _Found(msgspec.Struct, frozen=True):
     has_returned: bool = False
 
 
-def _read(connection: Connection, request: PullRequest) -> _Found | None:
-    """Look in one snapshot; None if there is no such subscription."""
+def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]) -> _Found | None:
+    """Look in one snapshot; None if there is no such subscription.
+
+    Acknowledgements that are under way count as if they were written.
+    """
     place = cursors.find_place(connection, request.topic, request.subscriber)
     if place is None:
         return None
     cursor = place.cursor
+    for ack in under_way:
+        if ack.seq <= cursor.head_seq and accept_ack(cursor, ack.seq, ack.epoch):
+            cursor = msgspec.structs.replace(cursor, acked_seq=ack.seq)
     moves = request.ack is not None and accept_ack(cursor, request.ack, request.epoch)
     acked_seq = request.ack if moves and request.ack is not None else cursor.acked_seq
     aside = cursors.set_aside(connection, place.id)
@@ -140,7 +147,10 @@ def _read(connection: Connection, request: PullRequest) -> _Found | None:
         if not found:
             break
         first_seq = found[-1].last_seq + 1
-        batches = [piece for one in found for piece in one.without(aside)] if aside else found
+        if aside:
+            batches = _fitting([piece for one in found for piece in one.without(aside)], request.bytes_max)
+        else:
+            batches = found
     pulled = Pulled(batches=batches, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
     return _Found(pulled, moves_cursor=moves)
 
@@ -153,6 +163,35 @@ class Puller:
         self._committer = committer
         self._waiting = waiting
         self._counters = counters
+        self._acks: dict[tuple[str, str], tuple[Ack, ...]] = {}
+        self._acks_lock = threading.Lock()
+
+    def acks_under_way(self, topic: str, subscriber: str) -> tuple[Ack, ...]:
+        """Acknowledgements of a subscription that are taken and not yet written."""
+        return self._acks.get((topic, subscriber), ())
+
+    def send_ack(self, request: PullRequest, seq: int) -> None:
+        """Have an acknowledgement written, without waiting for it; raises HubBusy or HubStopping."""
+        # Not durable: losing it only repeats a delivery.
+        ack = Ack(request.topic, request.subscriber, seq, request.epoch, is_durable=False)
+        key = (request.topic, request.subscriber)
+        with self._acks_lock:
+            self._acks[key] = (*self._acks.get(key, ()), ack)
+        ack.ticket.when_done(lambda _: self._ack_written(key, ack))
+        try:
+            self._committer.submit(ack)
+        except PregonError:
+            self._ack_written(key, ack)
+            raise
+        self._counters.acknowledgements += 1
+
+    def _ack_written(self, key: tuple[str, str], ack: Ack) -> None:
+        with self._acks_lock:
+            left = tuple(one for one in self._acks.get(key, ()) if one is not ack)
+            if left:
+                self._acks[key] = left
+            else:
+                self._acks.pop(key, None)
 
     def pull(self, request: PullRequest, make_subscription: Callable[[], Ticket[object]]) -> Ticket[Pulled]:
         """Answer a pull; `make_subscription` is called when there is none, and its error is the answer."""
@@ -175,12 +214,16 @@ class _Attempt:
         self._make: Callable[[], Ticket[object]] | None = make
         self._deadline_ms = monotonic_ms() + request.wait_ms
         self._is_ack_sent = False
+        self._seen_version = 0
 
     def read(self) -> None:
         """Look for pending messages; raises HubBusy or HubStopping."""
         ticket: Ticket[_Found | None] = Ticket()
         ticket.when_done(self._guard(self._have_read))
-        self._puller._readers.submit(lambda connection: _read(connection, self._request), ticket)
+        request = self._request
+        self._seen_version = self._puller._waiting.version(request.topic)
+        under_way = self._puller.acks_under_way(request.topic, request.subscriber)
+        self._puller._readers.submit(lambda connection: _read(connection, request, under_way), ticket)
 
     def _guard(self, step: Callable[[Ticket[Any]], None]) -> Callable[[Ticket[Any]], None]:
         """A step whose error is the answer."""
@@ -208,11 +251,7 @@ class _Attempt:
         request = self._request
         if found.moves_cursor and not self._is_ack_sent and request.ack is not None:
             self._is_ack_sent = True
-            # Not durable: losing it only repeats a delivery.
-            self._puller._committer.submit(
-                Ack(request.topic, request.subscriber, request.ack, request.epoch, is_durable=False)
-            )
-            self._puller._counters.acknowledgements += 1
+            self._puller.send_ack(request, request.ack)
         assert found.pulled is not None
         self._answer_or_wait(found.pulled)
 
@@ -231,7 +270,7 @@ class _Attempt:
             except PregonError as error:
                 self.ticket.fail(error)
 
-        self._puller._waiting.wait(self._request.topic, pulled.head_seq, left_ms, come_back)
+        self._puller._waiting.wait(self._request.topic, self._seen_version, left_ms, come_back)
 
     def _have_handed_out(self, ticket: Ticket[object]) -> None:
         pulled = ticket.value()

@@ -221,8 +221,9 @@ def _insert(transaction: Transaction, directory: Directory, entry: Entry) -> Non
 
 def _insert_subscription(transaction: Transaction, directory: Directory, entry: Subscription) -> None:
     connection, now_us = transaction.connection, transaction.now_us
-    topic_id = directory.find_or_create(connection, "topic", entry.topic, now_us)
-    subscriber_id = directory.find_or_create(connection, "subscriber", entry.subscriber, now_us)
+    catalog.require_room(connection, "subscription")
+    names = {"topic": entry.topic, "subscriber": entry.subscriber}
+    topic_id, subscriber_id = directory.find_or_create_all(connection, names, now_us)
     (stored,) = catalog.list_topics(connection, "", 1, entry.topic)
     if entry.start == EARLIEST:
         first_seq = stored.tail_seq

@@ -13,6 +13,7 @@ Promises:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import select
@@ -30,15 +31,21 @@ from pregon.store.transaction import Transaction
 _BATCHES_AT_ONCE = 200
 
 
-def expiry_target(place: Place, seq_of_age: int | None) -> int:
+def expiry_target(place: Place, parked: Sequence[int], seq_of_age: int | None) -> int:
     """Up to where a subscription's limits give messages up; its cursor if they give up nothing.
 
-    `seq_of_age` is the first number young enough, for a subscription with a limit on age.
+    `parked` are the numbers after the cursor that are set aside, and so not pending. `seq_of_age` is the first
+    number young enough, for a subscription with a limit on age.
     """
     cursor = place.cursor
     target = cursor.acked_seq
     if place.pending_max is not None:
-        target = max(target, cursor.head_seq - place.pending_max)
+        excess = cursor.head_seq - cursor.acked_seq - len(parked) - place.pending_max
+        for first, last in runs_between(cursor.acked_seq + 1, cursor.head_seq, parked):
+            if excess <= 0:
+                break
+            target = min(last, first + excess - 1)
+            excess -= last - first + 1
     if seq_of_age is not None:
         target = max(target, seq_of_age - 1)
     return target
@@ -71,11 +78,11 @@ class Retain:
         seq_of_age = None
         if place.pending_age_ms is not None:
             seq_of_age = log.seq_at(connection, place.topic_id, transaction.now_us - place.pending_age_ms * 1_000)
-        target = expiry_target(place, seq_of_age)
+        parked = cursors.parked_after(connection, place.id, cursor.acked_seq)
+        target = expiry_target(place, parked, seq_of_age)
         if target <= cursor.acked_seq:
             return cursor.acked_seq
-        parked = [seq for seq in cursors.parked_after(connection, place.id, cursor.acked_seq) if seq <= target]
-        runs = runs_between(cursor.acked_seq + 1, target, parked)
+        runs = runs_between(cursor.acked_seq + 1, target, [seq for seq in parked if seq <= target])
         cursors.expire_through(connection, place, target, runs)
         trace_runs(transaction, trace.EXPIRED, (cursor.topic, cursor.subscriber), runs)
         return target

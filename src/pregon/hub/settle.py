@@ -108,13 +108,27 @@ class Ack(SubscriptionOperation[int]):
 
     def __init__(self, topic: str, subscriber: str, seq: int, epoch: int | None, *, is_durable: bool) -> None:
         super().__init__(topic, subscriber)
-        self._seq = seq
-        self._epoch = epoch
+        self.seq = seq
+        self.epoch = epoch
         self.is_durable = is_durable
 
     def carry_out(self, transaction: Transaction, place: Place) -> int:
         """Move the cursor."""
-        return acknowledge(transaction, place, self._seq, self._epoch)
+        return acknowledge(transaction, place, self.seq, self.epoch)
+
+
+class Barrier:
+    """Does nothing: when it is answered, everything queued before it is written."""
+
+    size_bytes = 100
+    is_durable = False
+
+    def __init__(self) -> None:
+        self.ticket: Ticket[None] = Ticket()
+
+    def apply(self, transaction: Transaction) -> None:
+        """Answer."""
+        transaction.results.append((self.ticket, None))
 
 
 class Park(SubscriptionOperation[int]):

@@ -1,8 +1,8 @@
 """The waiting room of long polls: pulls that found nothing and stay until something comes or their time is up.
 
 Promises:
-- Nobody misses a message: a pull says which head it saw, and if the topic has moved on since, it is called
-  at once.
+- Nobody misses a message: a pull asks for the topic's version before it reads, and if the topic has moved on
+  since then, it is called at once.
 - At most `limits.WAITERS_MAX` wait.
 """
 
@@ -35,9 +35,9 @@ class WaitingRoom:
         self._changed = threading.Condition()
         self._by_topic: dict[str, list[_Waiter]] = {}
         self._by_deadline: list[_Waiter] = []
-        self._heads: dict[str, int] = {}
+        self._versions: dict[str, int] = {}
         self._ready: list[tuple[Callable[[bool], None], bool]] = []
-        self._numbers = itertools.count()
+        self._numbers = itertools.count(1)
         self._count = 0
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="pregon-waiting", daemon=True)
@@ -62,13 +62,17 @@ class WaitingRoom:
         """How many wait now."""
         return self._count
 
-    def wait(self, topic: str, seen_head_seq: int, wait_ms: float, call: Callable[[bool], None]) -> None:
-        """Call with True when the topic passes the head that was seen, with False when the time is up.
+    def version(self, topic: str) -> int:
+        """Which changes of the topic who reads from now on will see."""
+        return self._versions.get(topic, 0)
+
+    def wait(self, topic: str, seen_version: int, wait_ms: float, call: Callable[[bool], None]) -> None:
+        """Call with True when the topic moves on from the version that was seen, with False when the time is up.
 
         Raises HubBusy when too many wait.
         """
         with self._changed:
-            if self._is_stopping or self._heads.get(topic, 0) > seen_head_seq:
+            if self._is_stopping or self.version(topic) != seen_version:
                 self._ready.append((call, not self._is_stopping))
                 self._changed.notify()
                 return
@@ -81,21 +85,16 @@ class WaitingRoom:
             if self._by_deadline[0] is waiter:
                 self._changed.notify()
 
-    def topics_moved(self, heads: Iterable[tuple[str, int]], moved: Iterable[str]) -> None:
-        """Topics have new heads, or something in them became pending again."""
+    def topics_moved(self, topics: Iterable[str]) -> None:
+        """Something in these topics became pending: published, unparked, replayed."""
         with self._changed:
-            for topic, head_seq in heads:
-                # The newest head is kept: a pull that read before this commit and comes after it is not left waiting.
-                self._heads[topic] = head_seq
-                self._release_topic(topic)
-            for topic in moved:
-                self._release_topic(topic)
-            if len(self._heads) > 2 * limits.TOPICS_MAX:
-                self._heads.clear()
-
-    def _release_topic(self, topic: str) -> None:
-        for waiter in self._by_topic.pop(topic, ()):
-            self._release(waiter, True)
+            if len(self._versions) > 2 * limits.TOPICS_MAX:
+                # Whoever reads now finds another version than it saw, and reads once more: nobody is forgotten.
+                self._versions.clear()
+            for topic in topics:
+                self._versions[topic] = next(self._numbers)
+                for waiter in self._by_topic.pop(topic, ()):
+                    self._release(waiter, True)
 
     def _release(self, waiter: _Waiter, is_new: bool) -> None:
         if waiter.call is not None:

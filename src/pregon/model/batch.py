@@ -24,6 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from pregon import limits
+from pregon.clock import INSTANT_US_MAX
 from pregon.errors import BadBatch, StoreCorrupt, TooLarge
 from pregon.model.flatbuffer import is_compressed
 from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, Rows
@@ -102,9 +103,7 @@ class Packing:
         self._headers.append(message.headers)
         self.bodies.append(message.body)
         self.published_us.append(published_us)
-        self.size_bytes += len(message.body) + 4 * len(message.key or "")
-        if message.headers:
-            self.size_bytes += 4 * sum(len(name) + len(value) for name, value in message.headers.items())
+        self.size_bytes += message.size_bytes
 
     def add_body(self, body: bytes, published_us: int) -> None:
         """One more message that is only a body, already checked."""
@@ -210,7 +209,7 @@ def decode_sent(frame: Any, body_bytes_max: int = limits.BODY_BYTES_MAX) -> pa.R
 
 def _check_values(batch: pa.RecordBatch, body_bytes_max: int) -> None:
     """The limits of each value, as for a single message."""
-    ids, keys, content_types, headers, _, bodies = columns = batch.columns
+    ids, keys, content_types, headers, published_at, bodies = columns = batch.columns
     for field, column in zip(SCHEMA_SENT, columns, strict=True):
         if column.null_count and not field.nullable:
             raise BadBatch(f"{field.name} is missing in a message of the batch")
@@ -218,6 +217,9 @@ def _check_values(batch: pa.RecordBatch, body_bytes_max: int) -> None:
         _check_lengths("id", ids, limits.MESSAGE_ID_BYTES_MAX, is_required=True)
     if not content_types.equals(_repeated_text(DEFAULT_CONTENT_TYPE, batch.num_rows)):
         _check_lengths("content_type", content_types, limits.CONTENT_TYPE_BYTES_MAX, is_required=True)
+    instants = memoryview(published_at.buffers()[1]).cast("q")[published_at.offset :][: batch.num_rows].tolist()
+    if min(instants) < 0 or max(instants) > INSTANT_US_MAX:
+        raise BadBatch("published_at of a message in the batch is no time between 1970 and 9999")
     if keys.null_count < batch.num_rows:
         _check_lengths("key", keys, limits.KEY_BYTES_MAX)
     if bodies.nbytes > body_bytes_max:

@@ -6,6 +6,8 @@ import msgspec
 
 from pregon.errors import BadRequest
 
+NUMBER_MAX = 10**15
+"""The largest limit that means something: 30,000 years in milliseconds, a petabyte in bytes."""
 EARLIEST = "earliest"
 LATEST = "latest"
 
@@ -23,8 +25,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> Retention:
         """Itself, if its values make sense; raises BadRequest."""
         for name, value in (("age_ms", self.age_ms), ("bytes_max", self.bytes_max)):
-            if value is not None and value <= 0:
-                raise BadRequest(f"retention {name} must be more than 0; leave it out to keep everything")
+            if value is not None and not 0 < value <= NUMBER_MAX:
+                raise BadRequest(f"retention {name} is 1 to {NUMBER_MAX}; leave it out to keep everything")
         return self
 
 
@@ -79,10 +81,12 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> Subscription:
         """Itself, if its values make sense; raises BadRequest."""
         for name, value in (("pending_max", self.pending_max), ("pending_age_ms", self.pending_age_ms)):
-            if value is not None and value <= 0:
+            if value is not None and not 0 < value <= NUMBER_MAX:
                 raise BadRequest(
-                    f"{name} must be more than 0; leave it out to keep messages until they are acknowledged"
+                    f"{name} is 1 to {NUMBER_MAX}; leave it out to keep messages until they are acknowledged"
                 )
-        if self.start not in (EARLIEST, LATEST) and not (self.start.isascii() and self.start.isdigit()):
+        if self.start not in (EARLIEST, LATEST) and not (
+            self.start.isascii() and self.start.isdigit() and len(self.start) < 20
+        ):
             raise BadRequest(f"start is {EARLIEST!r}, {LATEST!r} or a message number, not {self.start[:40]!r}")
         return self

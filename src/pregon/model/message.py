@@ -31,6 +31,14 @@ class Outgoing(msgspec.Struct, frozen=True):
     content_type: str = DEFAULT_CONTENT_TYPE
     headers: Mapping[str, str] = NO_HEADERS
 
+    @property
+    def size_bytes(self) -> int:
+        """What it takes at most besides its id and content type."""
+        size = len(self.body) + 4 * len(self.key or "")
+        if self.headers:
+            size += 4 * sum(len(name) + len(value) for name, value in self.headers.items())
+        return size
+
 
 def check_outgoing(message: Outgoing, body_bytes_max: int = limits.BODY_BYTES_MAX) -> None:
     """Raises TooLarge or BadRequest when the message passes a limit, saying which."""

@@ -37,6 +37,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     producer: str = ""
     subscriber: str = ""
     detail: str = ""
+    id: int = 0
+    """Its place among the traces: `before` of the next page."""
 
 
 class TraceQuery(msgspec.Struct, frozen=True, kw_only=True):

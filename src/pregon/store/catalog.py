@@ -25,11 +25,17 @@ _ROWS_MAX = {
 _TABLES = {"topic": topic, "producer": producer, "subscriber": subscriber}
 
 
+def require_room(connection: Connection, kind: str) -> None:
+    """Raises LimitReached when there may be no more of a kind."""
+    table = subscription if kind == "subscription" else _TABLES[kind]
+    count = connection.execute(select(func.count()).select_from(table)).scalar_one()
+    if count >= _ROWS_MAX[kind]:
+        raise LimitReached(f"the hub has {count} of {kind}, its limit: delete some first")
+
+
 def insert_row(connection: Connection, table: Table, values: dict[str, Any]) -> int:
     """Insert and return the new id; raises LimitReached when the catalogue is full."""
-    count = connection.execute(select(func.count()).select_from(table)).scalar_one()
-    if count >= _ROWS_MAX[table.name]:
-        raise LimitReached(f"the hub has {count} of {table.name}, its limit: delete some first")
+    require_room(connection, table.name)
     key = connection.execute(insert(table).values(**values)).inserted_primary_key
     assert key is not None
     if table is topic and key[0] > TOPIC_ID_MAX:
@@ -40,7 +46,10 @@ def insert_row(connection: Connection, table: Table, values: dict[str, Any]) -> 
 def find_id(connection: Connection, kind: str, name: str) -> int | None:
     """The id of a topic, producer or subscriber, or None."""
     table = _TABLES[kind]
-    found = connection.execute(select(table.c.id).where(table.c.name == name)).scalar()
+    statement = select(table.c.id).where(table.c.name == name)
+    if table is topic:
+        statement = statement.where(~topic.c.deleted)
+    found = connection.execute(statement).scalar()
     return None if found is None else int(found)
 
 
@@ -162,7 +171,7 @@ def grant(connection: Connection, producer_id: int, topic_ids: list[int]) -> Non
         connection.execute(insert(producer_topic), rows)
 
 
-def may_publish(connection: Connection, producer_id: int, topic_id: int) -> bool:
+def may_publish(connection: Connection, producer_id: int | None, topic_id: int) -> bool:
     """Whether the producer was granted the topic."""
     found = connection.execute(
         select(producer_topic.c.topic_id).where(

@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -190,14 +191,13 @@ class Committer:
             raise
         self.commits += 1
         self.operations += len(operations)
-        self._listener.committed(transaction)
+        # It is on disk: whatever a listener or a callback breaks from here on, it is not undone nor done again.
+        _carefully(lambda: self._listener.committed(transaction))
         for ticket, answer in transaction.results:
-            if isinstance(answer, PregonError):
-                ticket.fail(answer)
-            else:
-                ticket.resolve(answer)
+            settle = ticket.fail if isinstance(answer, PregonError) else ticket.resolve
+            _carefully(settle, answer)
         for operation, rejection in rejections:
-            operation.ticket.fail(rejection)
+            _carefully(operation.ticket.fail, rejection)
 
     def _commit_one_by_one(self, operations: list[Operation]) -> None:
         for operation in operations:
@@ -215,9 +215,16 @@ class Committer:
         return InternalError("the hub failed to carry this out; its log says why")
 
 
+def _carefully(tell: Callable[..., None], *what: object) -> None:
+    try:
+        tell(*what)
+    except Exception:  # One that is told must not keep the others from being told.
+        log.exception("a listener failed by a bug")
+
+
 def _fail_all(operations: list[Operation], error: PregonError) -> None:
     for operation in operations:
-        operation.ticket.fail(error)
+        _carefully(operation.ticket.fail, error)
 
 
 class _Checkpointer:

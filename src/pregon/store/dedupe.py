@@ -105,7 +105,7 @@ class Session:
         for known, base_seq, count in reversed(self._batches):
             if known == number:
                 return base_seq, count
-        if number > last + 1 and not self._is_new:
+        if number > last + 1 and self._batches:
             raise BatchOutOfOrder(f"batch {number} came, but {last + 1} is missing: send from there on again")
         raise SessionUnknown(
             f"the hub does not remember batch {number} of session {self._key.session[:60]!r} (it keeps the last "

@@ -115,16 +115,24 @@ def read_range(
         room = min(last_seq, max(first_seq, stored.base_seq) + messages_max - count - 1)
         piece = stored.cut(first_seq, room)
         if size + len(piece.arrow) > bytes_max:
-            fitting = (bytes_max - size) * piece.count // len(piece.arrow)
-            if fitting < 1 and pieces:
-                break
-            piece = piece.cut(piece.base_seq, piece.base_seq + max(fitting, 1) - 1)
-            pieces.append(piece)
+            piece = _shrink(piece, bytes_max - size)
+            if size + len(piece.arrow) <= bytes_max or not pieces:
+                pieces.append(piece)
             break
         pieces.append(piece)
         size += len(piece.arrow)
         count += piece.count
     return pieces
+
+
+def _shrink(piece: StoredBatch, bytes_max: int) -> StoredBatch:
+    """The beginning of a batch that fits, or its first message alone."""
+    count = piece.count
+    while count > 1 and len(piece.arrow) > bytes_max:
+        # Messages differ in size and a batch has a price of its own, so a guess may need another.
+        count = max(1, min(count - 1, bytes_max * count // len(piece.arrow)))
+        piece = piece.cut(piece.base_seq, piece.base_seq + count - 1)
+    return piece
 
 
 def require_message(connection: Connection, topic_id: int, seq: int) -> StoredBatch:

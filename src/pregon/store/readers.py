@@ -64,12 +64,19 @@ class Readers:
         while (job := self._jobs.get()) is not None:
             read, ticket = job
             try:
-                answer = read_now(self._database, connection, read)
-            except PregonError as error:
-                ticket.fail(error)
-            else:
-                ticket.resolve(answer)
+                _answer(ticket, self._database, connection, read)
+            except Exception:  # The top of a reader's loop: a bug in who is told must not end the thread.
+                log.exception("a callback failed by a bug")
         connection.close()
+
+
+def _answer(ticket: Ticket[T], database: Database, connection: Connection, read: Callable[[Connection], T]) -> None:
+    try:
+        answer = read_now(database, connection, read)
+    except PregonError as error:
+        ticket.fail(error)
+    else:
+        ticket.resolve(answer)
 
 
 def read_now(database: Database, connection: Connection, read: Callable[[Connection], T]) -> T:

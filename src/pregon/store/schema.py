@@ -66,6 +66,8 @@ topic = Table(
     # A deleted topic has given up its name and waits for its batches to be removed little by little.
     Column("deleted", Boolean, nullable=False, server_default=false()),
     Column("created_us", BigInteger, nullable=False),
+    # An id is never given twice: what is remembered of a deleted one is not taken for its successor's.
+    sqlite_autoincrement=True,
 )
 
 producer = Table(
@@ -75,6 +77,7 @@ producer = Table(
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     Column("created_us", BigInteger, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 producer_topic = Table(
@@ -91,6 +94,7 @@ subscriber = Table(
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     Column("created_us", BigInteger, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 subscription = Table(
@@ -110,6 +114,7 @@ subscription = Table(
     Column("pending_age_ms", BigInteger),
     Column("created_us", BigInteger, nullable=False),
     UniqueConstraint("topic_id", "subscriber_id"),
+    sqlite_autoincrement=True,
 )
 
 batch = Table(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from pregon import limits
 from pregon.errors import BadRequest
+from pregon.limits import INTEGER_MAX
 from pregon.model.trace import KINDS, Trace, TraceQuery
 from pregon.store.prepared import Prepared
 from pregon.store.schema import trace
@@ -39,10 +40,13 @@ def write_traces(connection: Connection, traces: Sequence[Trace]) -> None:
         _INSERT.run(connection, *rows)
 
 
-def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Trace]]:
-    """The traces that match, newest first, each with its id (`before` of the next page)."""
+def find_traces(connection: Connection, query: TraceQuery) -> list[Trace]:
+    """The traces that match, newest first."""
     if query.kind and query.kind not in KINDS:
         raise BadRequest(f"{query.kind[:40]!r} is not a kind of trace: use one of {', '.join(KINDS)}")
+    for name in ("seq", "since_us", "until_us", "before"):
+        if not 0 <= getattr(query, name) <= INTEGER_MAX:
+            raise BadRequest(f"{name} of a search is 0 to {INTEGER_MAX}")
     if query.seq and not query.topic:
         raise BadRequest("a message number means nothing without its topic: give both")
     statement = select(trace).order_by(trace.c.id.desc()).limit(max(1, min(query.max, limits.LIST_ROWS_MAX)))
@@ -56,7 +60,7 @@ def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Tr
             statement = statement.where(column == value)
     if query.seq:
         statement = statement.where(
-            trace.c.last_seq.between(query.seq, query.seq + limits.TRACE_SPAN_MAX),
+            trace.c.last_seq.between(query.seq, min(query.seq + limits.TRACE_SPAN_MAX, INTEGER_MAX)),
             trace.c.first_seq <= query.seq,
         )
     if query.since_us:
@@ -66,7 +70,7 @@ def find_traces(connection: Connection, query: TraceQuery) -> list[tuple[int, Tr
     if query.before:
         statement = statement.where(trace.c.id < query.before)
     rows = connection.execute(statement).mappings()
-    return [(row["id"], Trace(**{name: row[name] for name in Trace.__struct_fields__})) for row in rows]
+    return [Trace(**row) for row in rows]
 
 
 def runs_of(seqs: Iterable[int]) -> list[tuple[int, int]]:
@@ -95,10 +99,11 @@ def runs_between(first_seq: int, last_seq: int, without: Iterable[int]) -> list[
 
 def first_id_at(connection: Connection, at_us: int) -> int:
     """The id of the first trace at that time or later; the next one to come if there is none."""
-    row = connection.execute(select(func.min(trace.c.id), func.max(trace.c.id))).one()
-    if row[0] is None:
+    oldest = connection.execute(select(trace.c.id).order_by(trace.c.id).limit(1)).scalar()
+    if oldest is None:
         return 1
-    low, high = int(row[0]), int(row[1]) + 1
+    newest = connection.execute(select(trace.c.id).order_by(trace.c.id.desc()).limit(1)).scalar_one()
+    low, high = int(oldest), int(newest) + 1
     while low < high:
         middle = (low + high) // 2
         ((found_id, found_us),) = _AT.run(connection, {"from_id": middle})
@@ -109,9 +114,14 @@ def first_id_at(connection: Connection, at_us: int) -> int:
     return low
 
 
+def newest_trace_us(connection: Connection) -> int:
+    """When the newest trace was written, 0 if there is none."""
+    return connection.execute(select(trace.c.at_us).order_by(trace.c.id.desc()).limit(1)).scalar() or 0
+
+
 def forget_traces(connection: Connection, before_us: int, rows_max: int) -> int:
     """Remove at most `rows_max` traces older than `before_us`, the oldest first; how many it was."""
-    oldest = connection.execute(select(func.min(trace.c.id))).scalar()
+    oldest = connection.execute(select(trace.c.id).order_by(trace.c.id).limit(1)).scalar()
     if oldest is None:
         return 0
     end = min(first_id_at(connection, before_us), oldest + rows_max)

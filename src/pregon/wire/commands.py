@@ -118,12 +118,18 @@ class Messages(Header):
 
 
 class Ack(Header):
-    """Acknowledge everything up to seq. Answered with Cursor."""
+    """Acknowledge everything up to seq. Answered with Acked."""
 
     topic: str
     subscriber: str
     seq: int
     epoch: int | None = None
+
+
+class Acked(Header):
+    """Everything up to here is settled."""
+
+    acked_seq: int
 
 
 class Park(Header):
@@ -247,7 +253,7 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.PUBLISH: (Publish, Published),
     Command.PUBLISH_BATCH: (PublishBatch, Published),
     Command.PULL: (Pull, Messages),
-    Command.ACK: (Ack, Cursor),
+    Command.ACK: (Ack, Acked),
     Command.READ: (Read, Messages),
     Command.PARK: (Park, Count),
     Command.UNPARK: (Unpark, Count),

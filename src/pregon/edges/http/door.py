@@ -18,6 +18,7 @@ from pregon.errors import AddressInUse, PregonError, SettingsInvalid
 from pregon.hub.hub import Hub
 
 _READY_TIMEOUT_S = 2.0
+_BACKLOG = 128
 
 
 def make_app(hub: Hub) -> Starlette:
@@ -45,6 +46,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))
+        listener.listen(_BACKLOG)
     except OSError as error:
         if isinstance(error, socket.gaierror):
             raise SettingsInvalid(f"{host} is not an address to bind ({error.strerror}): use HOST:PORT") from error

@@ -144,7 +144,7 @@ class Dispatcher:
 
     def _ack(self, header: c.Ack, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
         ticket = self._hub.ack(header.topic, header.subscriber, header.seq, header.epoch)
-        return ticket, lambda acked_seq: (c.Cursor(acked_seq=acked_seq), ())
+        return ticket, lambda acked_seq: (c.Acked(acked_seq=acked_seq), ())
 
     def _park(self, header: c.Park, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
         return self._hub.park(header.topic, header.subscriber, header.seqs, header.reason), _write_count
@@ -166,7 +166,7 @@ class Dispatcher:
     def _traces(self, header: c.Traces, payload: Sequence[Any]) -> tuple[Ticket[Any], Any]:
         ticket = self._hub.traces(_convert(header.query, TraceQuery))
         return ticket, lambda found: (
-            c.Rows(rows=[{"id": number, **msgspec.to_builtins(trace)} for number, trace in found]),
+            c.Rows(rows=[msgspec.to_builtins(trace) for trace in found]),
             (),
         )
 

@@ -17,6 +17,8 @@ from pregon.edges.zmq.dispatch import Dispatcher, Frames, Reply
 from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
 
 _REQUESTS_AT_ONCE = 200
+_ANSWERS_WAITING_MAX = 4_000
+"""For one client: more than our own has under way at once."""
 
 
 class BurstCommitter(Protocol):
@@ -41,7 +43,7 @@ class FastLane:
         dispatcher: Dispatcher,
         committer: BurstCommitter,
     ) -> None:
-        self._socket = bind(context, zmq.ROUTER, address)
+        self._socket = bind(context, zmq.ROUTER, address, sndhwm=_ANSWERS_WAITING_MAX)
         self.address = bound_address(self._socket)
         self._dispatcher = dispatcher
         self._committer = committer

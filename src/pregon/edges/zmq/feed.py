@@ -9,6 +9,7 @@ not be missed is pulled. Batches are only taken apart while somebody is subscrib
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from pregon import limits
 from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
 from pregon.hub.counters import Counters
 from pregon.store.transaction import Accepted
+
+log = logging.getLogger("pregon.edges")
 
 _SUBSCRIPTIONS_AT_ONCE = 1_000
 
@@ -68,8 +71,11 @@ class Feed:
             poller.poll()
             self._bell.hear()
             self._take_subscriptions()
-            while not self._batches.empty():
-                self._show(self._batches.get_nowait())
+            while not self._batches.empty() and not self._is_stopping:
+                try:
+                    self._show(self._batches.get_nowait())
+                except Exception:  # The top of the thread's loop: one batch that cannot be shown must not end it.
+                    log.exception("a batch could not be shown")
                 self._take_subscriptions()
         self._socket.close(linger=0)
         self._bell.close()

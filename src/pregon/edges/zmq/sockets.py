@@ -12,10 +12,11 @@ from pregon import limits
 from pregon.errors import AddressInUse, SettingsInvalid
 
 
-def bind(context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str) -> zmq.Socket[bytes]:
+def bind(context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str, *, sndhwm: int = 1_000) -> zmq.Socket[bytes]:
     """A bound socket with limits; raises AddressInUse or SettingsInvalid."""
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.SNDHWM, sndhwm)
     socket.setsockopt(zmq.MAXMSGSIZE, limits.FRAME_BYTES_MAX)
     # A peer that vanished without a word is noticed, and its queue given back.
     socket.setsockopt(zmq.HEARTBEAT_IVL, 5_000)

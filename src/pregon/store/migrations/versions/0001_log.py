@@ -38,6 +38,7 @@ def _named(table: str) -> None:
         *extra,
         sa.Column("created_us", sa.BigInteger, nullable=False),
         sa.UniqueConstraint("name", name=f"uq_{table}_name"),
+        sqlite_autoincrement=True,
     )
 
 
@@ -84,6 +85,7 @@ def _create_subscriptions() -> None:
         sa.Column("pending_age_ms", sa.BigInteger),
         sa.Column("created_us", sa.BigInteger, nullable=False),
         sa.UniqueConstraint("topic_id", "subscriber_id", name="uq_subscription_topic_id_subscriber_id"),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "parked",
