@@ -1,10 +1,11 @@
 """Batches that no honest producer sends, written byte by byte.
 
 The layout of Arrow's metadata is drawn in `pregon.model.flatbuffer`. Two forgeries take little on the wire and
-much in memory:
+much in memory, the third is only odd:
 - *Compressed as in Arrow 0.17*: metadata of version 4 with a custom key says that the body is compressed, where
   today a field of the record batch does. Arrow still reads it.
 - *Shared*: several columns point to the same bytes of the body, which Arrow allows.
+- *Stretched*: a buffer is longer than its values need, and ends in the middle of one.
 """
 
 import struct
@@ -15,6 +16,8 @@ from pregon.model.batch import SCHEMA_SENT
 
 _VERSION_4, _RECORD_BATCH = 3, 3
 _EXPERIMENTAL_KEY = b"ARROW:experimental_compression"
+BUFFERS = 23
+"""Buffers of a sent batch: three of each text, nine of the headers, two of the time, three of the body."""
 
 
 def _find_field(metadata: bytes | bytearray, table: int, number: int) -> tuple[int, int]:
@@ -32,6 +35,25 @@ def _split(frame: bytes) -> tuple[bytearray, bytes, int, int]:
     header, _ = _find_field(metadata, root, 2)
     length, _ = _find_field(metadata, root, 3)
     return metadata, frame[8 + size :], header + struct.unpack_from("<I", metadata, header)[0], length
+
+
+def _vector(metadata: bytearray, record_batch: int) -> int:
+    field, _ = _find_field(metadata, record_batch, 2)
+    return field + int(struct.unpack_from("<I", metadata, field)[0])
+
+
+def _buffers(metadata: bytearray, record_batch: int) -> list[tuple[int, int]]:
+    """Where each buffer of the columns begins in the body, and its length."""
+    vector = _vector(metadata, record_batch)
+    count = struct.unpack_from("<I", metadata, vector)[0]
+    pairs = (struct.unpack_from("<qq", metadata, vector + 4 + 16 * row) for row in range(count))
+    return [(offset, size) for offset, size in pairs]
+
+
+def _write_buffers(metadata: bytearray, record_batch: int, buffers: list[tuple[int, int]]) -> None:
+    vector = _vector(metadata, record_batch)
+    for row, (offset, size) in enumerate(buffers):
+        struct.pack_into("<qq", metadata, vector + 4 + 16 * row, offset, size)
 
 
 def _padded(data: bytes | bytearray) -> bytes:
@@ -86,11 +108,8 @@ def shared(text: bytes, rows: int) -> bytes:
         schema=SCHEMA_SENT,
     )
     metadata, body, record_batch, length = _split(batch.serialize().to_pybytes())
-    field, _ = _find_field(metadata, record_batch, 2)
-    vector = field + struct.unpack_from("<I", metadata, field)[0]
-    count = struct.unpack_from("<I", metadata, vector)[0]
-    buffers = [struct.unpack_from("<qq", metadata, vector + 4 + 16 * row) for row in range(count)]
-    # Validity, offsets and data of id, key and content type; nine of headers, two of the time; three of body.
+    buffers = _buffers(metadata, record_batch)
+    count = len(buffers)
     kept = b""
     for row in (*range(3), *range(9, count - 3)):
         offset, size = buffers[row]
@@ -98,7 +117,15 @@ def shared(text: bytes, rows: int) -> bytes:
         kept = _padded(kept + body[offset : offset + size])
     for first in (3, 6, count - 3):
         buffers[first : first + 3] = buffers[:3]
-    for row, (offset, size) in enumerate(buffers):
-        struct.pack_into("<qq", metadata, vector + 4 + 16 * row, offset, size)
+    _write_buffers(metadata, record_batch, buffers)
     struct.pack_into("<q", metadata, length, len(kept))
     return _encapsulated(bytes(metadata), kept)
+
+
+def stretched(frame: bytes, row: int, more: int) -> bytes:
+    """The batch with one of its buffers said to be longer than its values need."""
+    metadata, body, record_batch, _ = _split(frame)
+    buffers = _buffers(metadata, record_batch)
+    buffers[row] = (buffers[row][0], buffers[row][1] + more)
+    _write_buffers(metadata, record_batch, buffers)
+    return _encapsulated(bytes(metadata), body)

@@ -12,7 +12,7 @@ from pregon.model.flatbuffer import is_compressed
 from pregon.model.message import Outgoing
 
 from .batches import sent_frames
-from .forgery import compressed_as_in_arrow_0_17, shared
+from .forgery import BUFFERS, compressed_as_in_arrow_0_17, shared, stretched
 
 LARGE = pack([Outgoing(bytes(10_000), f"id-{row}") for row in range(20)], [1] * 20)
 
@@ -131,6 +131,11 @@ def test_a_batch_whose_columns_share_their_bytes_is_refused() -> None:
 
     with pytest.raises(BadBatch):
         decode_sent(frame)
+
+
+@given(frame=sent_frames(), row=st.integers(0, BUFFERS - 1), more=st.sampled_from([1, 3, 4, 8]))
+def test_a_buffer_longer_than_its_values_need_is_no_crash(frame: bytes, row: int, more: int) -> None:
+    decode_and_use(stretched(frame, row, more))
 
 
 @given(instant=st.sampled_from([-(2**63), 2**63 - 1, 253_402_300_800_000_000, -62_135_596_800_000_001]))

@@ -37,10 +37,10 @@ def test_an_acknowledgement_of_what_cannot_be_is_refused() -> None:
 def test_every_message_is_in_one_place() -> None:
     cursor = msgspec.structs.replace(CURSOR, expired=2)
 
-    sums = account(cursor, parked_before=1, parked_after=3, returned=1)
+    sums = account(cursor, aside_before=2, aside_after=4, returned=2, done=1)
 
     assert sums.accepted == sums.acknowledged + sums.pending + sums.parked + sums.expired == 50
-    assert (sums.acknowledged, sums.pending, sums.parked, sums.expired) == (6, 38, 4, 2)
+    assert (sums.acknowledged, sums.pending, sums.parked, sums.expired) == (7, 38, 3, 2)
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,10 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     bytes_max: int = limits.PULL_BYTES_MAX
     wait_ms: int = 0
 
+    def is_ahead(self, epoch: int) -> bool:
+        """Whether it reads ahead in the subscription as it is now: a replay begins everything anew."""
+        return self.after is not None and self.epoch in (None, epoch)
+
     def check(self) -> PullRequest:
         """Itself, if its values are in range; raises BadRequest."""
         for name, value, least, most in (
@@ -85,13 +89,12 @@ class _HandOut(SubscriptionOperation["Pulled | None"]):
         acked_seq = cursor.acked_seq
         if request.ack is not None:
             acked_seq = acknowledge(transaction, place, request.ack, request.epoch)
-        messages = cursors.returned_messages(
-            transaction.connection, place.id, request.messages_max, again=request.after is None
-        )
+        again = not request.is_ahead(cursor.epoch)
+        messages = cursors.returned_messages(transaction.connection, place.id, request.messages_max, again=again)
         fitting = _fitting(messages, request.bytes_max)
         if not fitting:
             return None
-        cursors.update_parked(transaction.connection, place.id, [one.base_seq for one in fitting], handed_out=True)
+        cursors.update_aside(transaction.connection, place.id, [one.base_seq for one in fitting], handed_out=True)
         return Pulled(batches=fitting, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
 
 
@@ -130,7 +133,7 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
     moves = request.ack is not None and accept_ack(cursor, request.ack, request.epoch)
     acked_seq = request.ack if moves and request.ack is not None else cursor.acked_seq
     aside = cursors.set_aside(connection, place.id)
-    is_ahead = request.after is not None and request.epoch in (None, cursor.epoch)
+    is_ahead = request.is_ahead(cursor.epoch)
     if any(one.returned and not (one.handed_out and is_ahead) for one in aside.values()):
         return _Found(None, has_returned=True)
     batches: list[StoredBatch] = []
@@ -213,7 +216,6 @@ class _Attempt:
         self._request = request
         self._make: Callable[[], Ticket[object]] | None = make
         self._deadline_ms = monotonic_ms() + request.wait_ms
-        self._is_ack_sent = False
         self._seen_version = 0
 
     def read(self) -> None:
@@ -244,16 +246,20 @@ class _Attempt:
         assert isinstance(found, _Found)
         if found.has_returned:
             operation = _HandOut(self._request)
-            self._is_ack_sent = True
+            self._forget_ack()
             operation.ticket.when_done(self._guard(self._have_handed_out))
             self._puller._committer.submit(operation)
             return
         request = self._request
-        if found.moves_cursor and not self._is_ack_sent and request.ack is not None:
-            self._is_ack_sent = True
+        if found.moves_cursor and request.ack is not None:
+            self._forget_ack()
             self._puller.send_ack(request, request.ack)
         assert found.pulled is not None
         self._answer_or_wait(found.pulled)
+
+    def _forget_ack(self) -> None:
+        """It is on its way: reading again must not acknowledge again what may have been replayed since."""
+        self._request = msgspec.structs.replace(self._request, ack=None)
 
     def _answer_or_wait(self, pulled: Pulled) -> None:
         left_ms = self._deadline_ms - monotonic_ms()

@@ -78,7 +78,7 @@ class Retain:
         seq_of_age = None
         if place.pending_age_ms is not None:
             seq_of_age = log.seq_at(connection, place.topic_id, transaction.now_us - place.pending_age_ms * 1_000)
-        parked = cursors.parked_after(connection, place.id, cursor.acked_seq)
+        parked = cursors.aside_after(connection, place.id, cursor.acked_seq)
         target = expiry_target(place, parked, seq_of_age)
         if target <= cursor.acked_seq:
             return cursor.acked_seq

@@ -86,21 +86,26 @@ def acknowledge(transaction: Transaction, place: Place, seq: int, epoch: int | N
     """Acknowledge everything up to a number; the cursor after it. Late ones change nothing."""
     cursor, connection = place.cursor, transaction.connection
     who = (cursor.topic, cursor.subscriber)
-    if accept_ack(cursor, seq, epoch):
-        parked = [parked for parked in cursors.parked_after(connection, place.id, cursor.acked_seq) if parked <= seq]
-        cursors.move_cursor(connection, place.id, seq)
-        trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_between(cursor.acked_seq + 1, seq, parked))
-        return seq
-    if 0 < seq <= cursor.acked_seq:
-        # Below the cursor only an unparked message can be acknowledged, and only by naming it after it was
-        # handed out again: the late acknowledgement of something else must not take it away undelivered.
-        aside = cursors.set_aside(connection, place.id)
-        named = aside.get(seq)
-        if named is not None and named.returned and named.handed_out:
-            seqs = sorted(one.seq for one in aside.values() if one.returned and one.handed_out and one.seq <= seq)
-            cursors.delete_parked(connection, place.id, seqs)
-            trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_of(seqs), "after unpark")
-    return cursor.acked_seq
+    moves = accept_ack(cursor, seq, epoch)
+    if epoch is not None and epoch != cursor.epoch:
+        return cursor.acked_seq
+    # A returned message that was handed out is acknowledged by naming it, alone or with those handed out before
+    # it: they came in an answer of their own. The cursor stays, since nothing else was in that answer.
+    aside = cursors.set_aside(connection, place.id)
+    named = aside.get(seq)
+    if named is not None and named.returned and named.handed_out:
+        seqs = sorted(one.seq for one in aside.values() if one.returned and one.handed_out and one.seq <= seq)
+        cursors.delete_aside(connection, place.id, [one for one in seqs if one <= cursor.acked_seq])
+        ahead = [one for one in seqs if one > cursor.acked_seq]
+        cursors.update_aside(connection, place.id, ahead, done=True, returned=False)
+        trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_of(seqs), "after unpark")
+        return cursor.acked_seq
+    if not moves:
+        return cursor.acked_seq
+    passed = sorted(one for one in aside if cursor.acked_seq < one <= seq)
+    cursors.move_cursor(connection, place.id, seq)
+    trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_between(cursor.acked_seq + 1, seq, passed))
+    return seq
 
 
 class Ack(SubscriptionOperation[int]):
@@ -149,8 +154,9 @@ class Park(SubscriptionOperation[int]):
         fresh = [seq for seq in self._seqs if seq not in aside]
         if len(aside) + len(fresh) > limits.PARKED_MAX:
             raise LimitReached(f"{cursor.subscriber} has {len(aside)} messages set aside: unpark some first")
-        for seq in fresh:
-            if not cursor.acked_seq < seq <= cursor.head_seq:
+        for seq in self._seqs:
+            is_done = seq in aside and aside[seq].done
+            if is_done or (seq in fresh and not cursor.acked_seq < seq <= cursor.head_seq):
                 raise NotPending(
                     f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked"
                 )
@@ -165,9 +171,9 @@ class Park(SubscriptionOperation[int]):
             for seq in fresh
         ]
         if rows:
-            cursors.insert_parked(connection, rows)
+            cursors.insert_aside(connection, rows)
         if again:
-            cursors.update_parked(connection, place.id, again, returned=False, handed_out=False, reason=self._reason)
+            cursors.update_aside(connection, place.id, again, returned=False, handed_out=False, reason=self._reason)
         changed = sorted(fresh + again)
         self._trace(transaction, trace.PARKED, runs_of(changed), self._reason)
         return len(changed)
@@ -184,15 +190,13 @@ class Unpark(SubscriptionOperation[int]):
         """Make them pending again."""
         connection, cursor = transaction.connection, place.cursor
         aside = cursors.set_aside(connection, place.id)
-        parked = sorted(one.seq for one in aside.values() if not one.returned)
+        parked = sorted(one.seq for one in aside.values() if not one.returned and not one.done)
         for seq in self._seqs:
             # What is pending or returned already is no error: the same request may come twice.
             if seq not in aside and not cursor.acked_seq < seq <= cursor.head_seq:
                 raise NotPending(f"message {seq} is not parked for {cursor.subscriber}")
         wanted = [seq for seq in self._seqs if seq in set(parked)] if self._seqs else parked
-        # After the cursor a message is pending as soon as it is not parked; before it, it needs its row.
-        cursors.delete_parked(connection, place.id, [seq for seq in wanted if seq > cursor.acked_seq])
-        cursors.update_parked(connection, place.id, [seq for seq in wanted if seq <= cursor.acked_seq], returned=True)
+        cursors.update_aside(connection, place.id, wanted, returned=True, handed_out=False)
         self._trace(transaction, trace.UNPARKED, runs_of(wanted))
         transaction.moved.add(cursor.topic)
         return len(wanted)
@@ -226,7 +230,7 @@ class Replay(SubscriptionOperation[Cursor]):
             return cursor
         cursors.move_back(connection, place, start - 1)
         # What stays parked is not delivered again, and so was not replayed.
-        parked = [seq for seq in cursors.parked_after(connection, place.id, start - 1) if seq <= cursor.acked_seq]
+        parked = [seq for seq in cursors.aside_after(connection, place.id, start - 1) if seq <= cursor.acked_seq]
         self._trace(transaction, trace.REPLAYED, runs_between(start, cursor.acked_seq, parked))
         transaction.moved.add(cursor.topic)
         return require_place(connection, self.topic, self.subscriber).cursor

@@ -72,18 +72,26 @@ class WaitingRoom:
         Raises HubBusy when too many wait.
         """
         with self._changed:
-            if self._is_stopping or self.version(topic) != seen_version:
-                self._ready.append((call, not self._is_stopping))
+            is_stopping = self._is_stopping
+            if self.version(topic) != seen_version and not is_stopping:
+                self._ready.append((call, True))
                 self._changed.notify()
                 return
-            if self._count >= limits.WAITERS_MAX:
-                raise HubBusy(f"{self._count} pulls are waiting already: pull again without waiting")
-            waiter = _Waiter(monotonic_ms() + wait_ms, next(self._numbers), topic, call)
-            self._count += 1
-            self._by_topic.setdefault(topic, []).append(waiter)
-            heapq.heappush(self._by_deadline, waiter)
-            if self._by_deadline[0] is waiter:
-                self._changed.notify()
+            if not is_stopping:
+                self._keep(topic, wait_ms, call)
+                return
+        # Nobody calls any more: the one who came says it to itself.
+        call(False)
+
+    def _keep(self, topic: str, wait_ms: float, call: Callable[[bool], None]) -> None:
+        if self._count >= limits.WAITERS_MAX:
+            raise HubBusy(f"{self._count} pulls are waiting already: pull again without waiting")
+        waiter = _Waiter(monotonic_ms() + wait_ms, next(self._numbers), topic, call)
+        self._count += 1
+        self._by_topic.setdefault(topic, []).append(waiter)
+        heapq.heappush(self._by_deadline, waiter)
+        if self._by_deadline[0] is waiter:
+            self._changed.notify()
 
     def topics_moved(self, topics: Iterable[str]) -> None:
         """Something in these topics became pending: published, unparked, replayed."""

@@ -2,11 +2,13 @@
 
     first_seq        acked_seq                     head_seq
         |---- settled ----|-------- pending ---------|
-              ^ parked          ^ parked
-              ^ returned (unparked, to be delivered again)
+           ^ set aside         ^ set aside
 
-Up to the cursor everything is settled: acknowledged, parked, returned or expired. After it everything is
-pending, but for what is parked. Messages are never rows of a subscription; only the exceptions are.
+Up to the cursor everything is settled: acknowledged, expired or set aside. After it everything is pending, but
+for what is set aside. Messages are never rows of a subscription; only the exceptions are: a message set aside is
+*parked*, or, once unparked, *returned*: pending again, delivered before anything else, and acknowledged by its own
+number, because the cursor may have passed it, or may pass it with the answer to a pull from before. What was so
+acknowledged ahead of the cursor is *done*, and stays set aside until the cursor passes.
 
 Promises:
 - `accepted = acknowledged + pending + parked + expired` for every state that these rules can reach.
@@ -67,17 +69,17 @@ def accept_ack(cursor: Cursor, seq: int, epoch: int | None) -> bool:
     return seq > cursor.acked_seq
 
 
-def account(cursor: Cursor, *, parked_before: int, parked_after: int, returned: int) -> Accounting:
-    """The accounting of a cursor whose exceptions are counted on each side of it."""
+def account(cursor: Cursor, *, aside_before: int, aside_after: int, returned: int, done: int) -> Accounting:
+    """The accounting of a cursor: what is set aside on each side of it, and how much of that is returned or done."""
     accepted = cursor.head_seq - cursor.first_seq + 1
     settled = cursor.acked_seq - cursor.first_seq + 1
     return Accounting(
         topic=cursor.topic,
         subscriber=cursor.subscriber,
         accepted=accepted,
-        acknowledged=settled - parked_before - returned - cursor.expired,
-        pending=cursor.head_seq - cursor.acked_seq - parked_after + returned,
-        parked=parked_before + parked_after,
+        acknowledged=settled - aside_before - cursor.expired + done,
+        pending=cursor.head_seq - cursor.acked_seq - aside_after + returned,
+        parked=aside_before + aside_after - returned - done,
         expired=cursor.expired,
         first_seq=cursor.first_seq,
         acked_seq=cursor.acked_seq,

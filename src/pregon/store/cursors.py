@@ -38,12 +38,17 @@ _MOVE = Prepared(
     .where(subscription.c.id == bindparam("subscription_id"))
     .values(acked_seq=bindparam("new_acked_seq"))
 )
+_FORGET_DONE = Prepared(
+    delete(parked).where(
+        parked.c.subscription_id == bindparam("subscription_id"), parked.c.seq <= bindparam("acked_seq"), parked.c.done
+    )
+)
 _EXCEPTIONS = Prepared(
-    select(parked.c.seq, parked.c.returned, parked.c.handed_out).where(
+    select(parked.c.seq, parked.c.returned, parked.c.handed_out, parked.c.done).where(
         parked.c.subscription_id == bindparam("subscription_id")
     )
 )
-_PARKED_AFTER = Prepared(
+_ASIDE_AFTER = Prepared(
     select(parked.c.seq)
     .where(parked.c.subscription_id == bindparam("subscription_id"), parked.c.seq > bindparam("after_seq"))
     .order_by(parked.c.seq)
@@ -102,6 +107,7 @@ def places_of_topic(connection: Connection, topic_id: int) -> list[Place]:
 def move_cursor(connection: Connection, subscription_id: int, acked_seq: int) -> None:
     """Settle everything up to a number."""
     _MOVE.run(connection, {"subscription_id": subscription_id, "new_acked_seq": acked_seq})
+    _FORGET_DONE.run(connection, {"subscription_id": subscription_id, "acked_seq": acked_seq})
 
 
 def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
@@ -123,9 +129,11 @@ def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
             epoch=subscription.c.epoch + 1,
         )
     )
-    # What was unparked and is pending again anyway needs no row of its own.
+    # What is pending again anyway needs no row of its own.
     connection.execute(
-        delete(parked).where(parked.c.subscription_id == place.id, parked.c.returned, parked.c.seq > acked_seq)
+        delete(parked).where(
+            parked.c.subscription_id == place.id, parked.c.returned | parked.c.done, parked.c.seq > acked_seq
+        )
     )
 
 
@@ -146,6 +154,7 @@ def expire_through(connection: Connection, place: Place, acked_seq: int, runs: S
         .where(subscription.c.id == place.id)
         .values(acked_seq=acked_seq, expired=subscription.c.expired + count)
     )
+    _FORGET_DONE.run(connection, {"subscription_id": place.id, "acked_seq": acked_seq})
     if runs:
         connection.execute(
             insert(expired_range),
@@ -161,41 +170,42 @@ def forget_expired(connection: Connection, topic_id: int, tail_seq: int) -> None
     )
 
 
-def parked_after(connection: Connection, subscription_id: int, after_seq: int) -> list[int]:
-    """Numbers set aside among those after a number, ascending (after the cursor all of them are parked)."""
+def aside_after(connection: Connection, subscription_id: int, after_seq: int) -> list[int]:
+    """Numbers set aside, parked or returned, among those after a number, ascending."""
     return [
-        seq for (seq,) in _PARKED_AFTER.run(connection, {"subscription_id": subscription_id, "after_seq": after_seq})
+        seq for (seq,) in _ASIDE_AFTER.run(connection, {"subscription_id": subscription_id, "after_seq": after_seq})
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class SetAside:
-    """A message that is parked, or unparked (returned) and not yet acknowledged."""
+    """A message that is parked, or returned (unparked), or done (acknowledged ahead of the cursor)."""
 
     seq: int
     returned: bool
     handed_out: bool
+    done: bool
 
 
 def set_aside(connection: Connection, subscription_id: int) -> dict[int, SetAside]:
     """All the exceptions of a subscription, by number."""
     rows = _EXCEPTIONS.run(connection, {"subscription_id": subscription_id})
-    return {seq: SetAside(seq, bool(returned), bool(handed_out)) for seq, returned, handed_out in rows}
+    return {seq: SetAside(seq, bool(returned), bool(given), bool(done)) for seq, returned, given, done in rows}
 
 
-def insert_parked(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+def insert_aside(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Set messages aside: rows of subscription_id, seq, reason, at_us, arrow."""
     connection.execute(insert(parked), rows)
 
 
-def update_parked(connection: Connection, subscription_id: int, seqs: Iterable[int], **values: Any) -> None:
+def update_aside(connection: Connection, subscription_id: int, seqs: Iterable[int], **values: Any) -> None:
     """Change exceptions: returned, handed_out, reason."""
     connection.execute(
         update(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))).values(**values)
     )
 
 
-def delete_parked(connection: Connection, subscription_id: int, seqs: Iterable[int]) -> None:
+def delete_aside(connection: Connection, subscription_id: int, seqs: Iterable[int]) -> None:
     """The exceptions are settled."""
     connection.execute(delete(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))))
 
@@ -220,6 +230,7 @@ def list_parked(
         select(parked.c.seq, parked.c.returned, parked.c.reason, parked.c.at_us)
         .select_from(parked.join(_FROM, subscription.c.id == parked.c.subscription_id))
         .where(topic.c.name == topic_name, subscriber.c.name == subscriber_name, parked.c.seq > after_seq)
+        .where(~parked.c.done)
         .order_by(parked.c.seq)
         .limit(rows_max)
     )
@@ -231,8 +242,9 @@ def find_accounting(connection: Connection, topic_name: str, subscriber_name: st
     is_after = parked.c.seq > subscription.c.acked_seq
     counts = (
         func.coalesce(func.sum(case((parked.c.returned, 1), else_=0)), 0).label("returned"),
-        func.coalesce(func.sum(case((~parked.c.returned & is_after, 1), else_=0)), 0).label("after"),
-        func.coalesce(func.sum(case((~parked.c.returned & ~is_after, 1), else_=0)), 0).label("before"),
+        func.coalesce(func.sum(case((is_after, 1), else_=0)), 0).label("after"),
+        func.coalesce(func.sum(case((parked.c.done, 1), else_=0)), 0).label("done"),
+        func.count(parked.c.seq).label("aside"),
     )
     # One statement, so that the count and the cursor are of the same moment.
     row = connection.execute(
@@ -245,7 +257,8 @@ def find_accounting(connection: Connection, topic_name: str, subscriber_name: st
         return None
     return account(
         _place(row[: len(_COLUMNS)]).cursor,
-        parked_before=int(row.before),
-        parked_after=int(row.after),
+        aside_before=int(row.aside) - int(row.after),
+        aside_after=int(row.after),
         returned=int(row.returned),
+        done=int(row.done),
     )

@@ -140,6 +140,8 @@ parked = Table(
     Column("returned", Boolean, nullable=False, server_default=false()),
     # A returned message that was given to a puller: only then can it be acknowledged.
     Column("handed_out", Boolean, nullable=False, server_default=false()),
+    # Acknowledged while the cursor had not come so far; the row goes when the cursor passes.
+    Column("done", Boolean, nullable=False, server_default=false()),
     Column("reason", Text, nullable=False, server_default=""),
     Column("at_us", BigInteger, nullable=False),
     # The message itself, a batch of one: retention of the log need not wait for an operator.

@@ -93,6 +93,7 @@ def _create_subscriptions() -> None:
         sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
         sa.Column("returned", sa.Boolean, nullable=False, server_default=sa.false()),
         sa.Column("handed_out", sa.Boolean, nullable=False, server_default=sa.false()),
+        sa.Column("done", sa.Boolean, nullable=False, server_default=sa.false()),
         sa.Column("reason", sa.Text, nullable=False, server_default=""),
         sa.Column("at_us", sa.BigInteger, nullable=False),
         sa.Column("arrow", sa.LargeBinary, nullable=False),
