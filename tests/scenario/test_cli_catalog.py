@@ -125,7 +125,7 @@ def test_a_subscription_parks_unparks_and_replays(hub: HubProcess, client: Clien
     assert [(row["seq"], row["reason"]) for row in aside] == [(3, "bad XML"), (4, "bad XML")]
     names = ("accepted", "acknowledged", "pending", "parked", "expired")
     assert [account[name] for name in names] == [4, 2, 0, 2, 0]
-    assert (unparked, again) == ("1 messages", 3)
+    assert (unparked, again) == ("1 message", 3)
     assert replayed == "the next message is 5"
     assert since == {"acked_seq": 0}
     assert listed.splitlines()[1].startswith(f"{topic} dgi")

@@ -27,6 +27,7 @@ from pregon.errors import (
     SettingsInvalid,
     TooLarge,
 )
+from pregon.limits import BODY_BYTES_MAX
 from pregon.model.trace import TraceQuery
 
 from .both_clients import open_client
@@ -246,7 +247,7 @@ def test_a_message_that_is_too_large_harms_none_of_the_others(either: Any, topic
     with either.producer(topic) as out:
         out.send("before")
         with pytest.raises(TooLarge):
-            out.send(bytes(1024 * 1024 + 1))
+            out.send(bytes(BODY_BYTES_MAX + 1))
         out.send("after")
 
     assert bodies(either, topic) == ["before", "after"]

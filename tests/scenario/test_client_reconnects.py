@@ -125,7 +125,7 @@ def test_the_first_batches_of_a_session_may_be_lost_on_the_wire(make_hub: MakeHu
     with hub.client() as warm, warm.producer("warm-up") as out:
         out.send("so that the hub answers the next batches at once")
     with wire_to(hub.url) as wire, open_client(kind, wire.url, timeout_ms=20_000) as client:
-        with client.producer(TOPIC, ProducerOptions(batch_messages=2, linger_ms=5_000, in_flight_max=100)) as out:
+        with client.producer(TOPIC, ProducerOptions(batch_messages=2, linger_ms=5_000, in_flight_max=60)) as out:
             wait_until(lambda: wire.connections == 2, "the producer is connected")
             for _ in range(20):
                 client.ping()

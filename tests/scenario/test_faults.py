@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -202,14 +203,22 @@ def test_a_port_in_use_is_refused(door: str, tmp_path: Path) -> None:
 # A database that is not ours, or not whole.
 
 
-def make_database(make_hub: MakeHub) -> Path:
-    """The database of a hub that worked and was stopped."""
-    hub = make_hub().start()
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of a hub that worked and was stopped."""
+    hub = HubProcess(tmp_path_factory.mktemp("stopped") / "data").start()
     with hub.client() as client, client.producer(TOPIC, ProducerOptions(batch_messages=10)) as out:
         for number in range(1_000):
             out.send(f"message {number}")
     assert hub.stop() == 0
-    return hub.data / "pregon.db"
+    return hub.data
+
+
+@pytest.fixture
+def database(stopped: Path, tmp_path: Path) -> Path:
+    """A copy of its database, alone."""
+    (tmp_path / "data").mkdir()
+    return Path(shutil.copy(stopped / "pregon.db", tmp_path / "data"))
 
 
 def overwrite(database: Path, first: int, last: int) -> None:
@@ -224,8 +233,7 @@ def overwrite(database: Path, first: int, last: int) -> None:
     [(0, 100), (100, 4096), (4096, 40_960), (16, 24)],
     ids=["header", "schema", "pages", "page-size"],
 )
-def test_a_damaged_database_is_refused_and_left_as_it_is(make_hub: MakeHub, first: int, last: int) -> None:
-    database = make_database(make_hub)
+def test_a_damaged_database_is_refused_and_left_as_it_is(database: Path, first: int, last: int) -> None:
     overwrite(database, first, last)
     before = database.read_bytes()
 
@@ -261,8 +269,7 @@ def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     assert "invoice" in said.err
 
 
-def test_the_database_of_a_newer_hub_is_refused(make_hub: MakeHub) -> None:
-    database = make_database(make_hub)
+def test_the_database_of_a_newer_hub_is_refused(database: Path) -> None:
     with closing(sqlite3.connect(database)) as newer:
         newer.execute("UPDATE alembic_version SET version_num = '9999'")
         newer.commit()

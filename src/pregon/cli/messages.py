@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +55,8 @@ def publish(
         if body or (file is not None and not lines):
             if id is not None and len(body or []) > 1:
                 raise BadRequest("--id names one message, and there are several")
-            bodies: list[str | bytes] = [*(body or [])] if body else [_read(file)]
+            # An argument that is no text is published byte for byte, as the terminal gave it.
+            bodies: list[str | bytes] = [_text_or_bytes(one) for one in body] if body else [_read(file)]
             for one in bodies:
                 published = client.publish(topic, one, id=id, **options)
                 _show_published(topic, published.seq, published.duplicate, as_json)
@@ -103,6 +105,14 @@ def _lines(file: Path | None) -> Iterator[bytes]:
                 yield line.rstrip(b"\r\n")
     except OSError as error:
         raise BadRequest(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _text_or_bytes(argument: str) -> str | bytes:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(argument)
+    return argument
 
 
 def _read(file: Path | None) -> bytes:

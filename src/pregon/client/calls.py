@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from pregon.clock import wall_us
-from pregon.errors import AnswerMalformed, HubBusy, HubStopping, PregonError
+from pregon.errors import AnswerMalformed, BadRequest, HubBusy, HubStopping, PregonError
 from pregon.limits import PULL_BYTES_MAX
 from pregon.model.batch import StoredBatch
 from pregon.model.ids import new_id
@@ -26,6 +26,7 @@ from pregon.wire.commands import COMMAND_OF, REQUESTS, Header
 from pregon.wire.frames import Answer, encode_prelude
 
 T = TypeVar("T")
+TEXT_CONTENT_TYPE = "text/plain; charset=utf-8"
 _BUSY_DELAY_MS_FIRST = 5.0
 _BUSY_DELAY_MS_MAX = 500.0
 
@@ -177,7 +178,11 @@ def as_outgoing(
     if isinstance(body, bytes):
         return Outgoing(body, id, key, content_type or DEFAULT_CONTENT_TYPE, headers or NO_HEADERS)
     if isinstance(body, str):
-        return Outgoing(body.encode(), id, key, content_type or "text/plain; charset=utf-8", headers or NO_HEADERS)
+        try:
+            encoded = body.encode()
+        except UnicodeEncodeError as error:
+            raise BadRequest("the text is not Unicode that UTF-8 can write: send bytes") from error
+        return Outgoing(encoded, id, key, content_type or TEXT_CONTENT_TYPE, headers or NO_HEADERS)
     if isinstance(body, Outgoing):
         return body
     return Outgoing(bytes(body), id, key, content_type or DEFAULT_CONTENT_TYPE, headers or NO_HEADERS)

@@ -196,11 +196,13 @@ def decode_sent(frame: Any, body_bytes_max: int = limits.BODY_BYTES_MAX) -> pa.R
         raise TooLarge(f"the batch has {buffer.size} bytes; at most {limits.BATCH_BYTES_MAX}: send smaller ones")
     try:
         if is_compressed(memoryview(buffer)):
-            raise BadBatch("the batch is compressed: send it uncompressed")
+            raise BadBatch("the batch is compressed or has custom metadata: send it without")
         batch = pa.ipc.read_record_batch(buffer, SCHEMA_SENT)
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadBatch(f"not an Arrow record batch of version 1: {str(error)[:200]}") from error
+    if batch.nbytes > buffer.size:
+        raise BadBatch("columns of the batch share their bytes: give each its own")
     if not 0 < batch.num_rows <= limits.BATCH_MESSAGES_MAX:
         raise BadBatch(f"a batch has 1 to {limits.BATCH_MESSAGES_MAX} messages, this one {batch.num_rows}")
     _check_values(batch, body_bytes_max)
@@ -217,7 +219,7 @@ def _check_values(batch: pa.RecordBatch, body_bytes_max: int) -> None:
         _check_lengths("id", ids, limits.MESSAGE_ID_BYTES_MAX, is_required=True)
     if not content_types.equals(_repeated_text(DEFAULT_CONTENT_TYPE, batch.num_rows)):
         _check_lengths("content_type", content_types, limits.CONTENT_TYPE_BYTES_MAX, is_required=True)
-    instants = memoryview(published_at.buffers()[1]).cast("q")[published_at.offset :][: batch.num_rows].tolist()
+    instants = memoryview(published_at.buffers()[1])[: 8 * batch.num_rows].cast("q").tolist()
     if min(instants) < 0 or max(instants) > INSTANT_US_MAX:
         raise BadBatch("published_at of a message in the batch is no time between 1970 and 9999")
     if keys.null_count < batch.num_rows:

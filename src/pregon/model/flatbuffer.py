@@ -12,6 +12,7 @@ The bytes, in the order in which they are followed (all little-endian; an *offse
       vtable                   u16 size, u16 table size, then u16 field positions (0: absent)
         field 1                header type, 3 is RecordBatch
         field 2                offset to the RecordBatch table
+        field 4                offset to custom metadata: Arrow 0.17 wrote there that a batch is compressed
     RecordBatch
         field 3                offset to BodyCompression: absent when the batch is not compressed
 """
@@ -21,11 +22,15 @@ from __future__ import annotations
 import struct
 
 _RECORD_BATCH = 3
-_HEADER_TYPE_FIELD, _HEADER_FIELD, _COMPRESSION_FIELD = 1, 2, 3
+_HEADER_TYPE_FIELD, _HEADER_FIELD, _CUSTOM_METADATA_FIELD = 1, 2, 4
+_COMPRESSION_FIELD = 3
 
 
 def is_compressed(message: memoryview) -> bool:
-    """Whether the record batch message is compressed; raises ValueError if it is not such a message."""
+    """Whether the record batch message is or may be compressed; raises ValueError if it is not such a message.
+
+    One with custom metadata may be: nobody needs any, so it need not be read.
+    """
     try:
         marker, size = struct.unpack_from("<II", message, 0)
         if marker != 0xFFFFFFFF or size > len(message) - 8:
@@ -36,6 +41,8 @@ def is_compressed(message: memoryview) -> bool:
         header_at = _field(metadata, root, _HEADER_FIELD)
         if not kind_at or not header_at or metadata[kind_at] != _RECORD_BATCH:
             raise ValueError("it is not a record batch")
+        if _field(metadata, root, _CUSTOM_METADATA_FIELD):
+            return True
         header = header_at + struct.unpack_from("<I", metadata, header_at)[0]
         return _field(metadata, header, _COMPRESSION_FIELD) != 0
     except (struct.error, IndexError) as error:
