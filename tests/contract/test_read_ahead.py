@@ -110,6 +110,20 @@ def test_a_pull_of_an_old_epoch_gets_an_unparked_message_again(topic_of_9: Hub) 
     assert seqs(pulled) == [3]
 
 
+@pytest.mark.parametrize("acknowledges", [True, False])
+def test_having_an_unparked_message_says_nothing_of_those_before_it(topic_of_9: Hub, acknowledges: bool) -> None:
+    hub = topic_of_9
+    park(hub, 7)
+    unpark(hub, 7)
+    alone = pull(hub)
+
+    pulled = pull(hub, after=7, ack=7 if acknowledges else None, epoch=alone.epoch)
+
+    assert seqs(alone) == [7]
+    assert (seqs(pulled), pulled.acked_seq) == ([3, 4, 5, 6, 8, 9], 2)
+    assert account(hub).acked_seq == 2
+
+
 def test_a_pull_that_has_read_everything_waits_for_more(topic_of_9: Hub) -> None:
     hub = topic_of_9
     ticket = ask(hub, after=9, wait_ms=30_000)

@@ -102,6 +102,7 @@ class Follower:
         self.pending_max: int | None = None
         self.pending_age_ms: int | None = None
         self._states: dict[int, State] = {}
+        self._returned: set[int] = set()
         self._handed_out: set[int] = set()
 
     def state(self, seq: int) -> State | None:
@@ -114,12 +115,12 @@ class Follower:
         return [seq for seq in range(self.first, self._log.head + 1) if self.state(seq) is state]
 
     def returned(self) -> list[int]:
-        """Unparked messages that wait behind the cursor."""
-        return [seq for seq in self._all(State.PENDING) if seq <= self.cursor]
+        """Unparked messages, which wait apart from the others."""
+        return sorted(self._returned)
 
     def waiting(self) -> list[int]:
-        """Pending messages after the cursor."""
-        return [seq for seq in self._all(State.PENDING) if seq > self.cursor]
+        """Pending messages that wait in their place, after the cursor."""
+        return [seq for seq in self._all(State.PENDING) if seq not in self._returned]
 
     def count(self) -> dict[str, int]:
         """The accounting."""
@@ -136,30 +137,40 @@ class Follower:
         is_ahead = after is not None and epoch in (None, self.epoch)
         returned = [seq for seq in self.returned() if not (is_ahead and seq in self._handed_out)][:messages_max]
         self._handed_out.update(returned)
-        received = after if is_ahead and after is not None else 0
+        received = after if is_ahead and after is not None and not self._came_alone(after) else 0
         return returned or [seq for seq in self.waiting() if seq > received][:messages_max]
 
+    def _came_alone(self, seq: int) -> bool:
+        """Whether a message was given apart from the others, so that having it says nothing of those before it."""
+        return seq in self._returned or (seq > self.cursor and self.state(seq) is State.ACKNOWLEDGED)
+
     def ack(self, seq: int, epoch: int | None) -> int:
-        """Acknowledge up to a number; the cursor after it."""
+        """Acknowledge up to a number, or the unparked messages up to one of them; the cursor after it."""
         if seq < 0:
             raise BadRequest
         if seq > self._log.head:
             raise AckBeyondHead
         if epoch is not None and epoch != self.epoch:
             return self.cursor
-        if seq > self.cursor:
-            self._settle(self.cursor + 1, seq, State.ACKNOWLEDGED)
-            self.cursor = seq
-        elif seq in self.returned() and seq in self._handed_out:
-            for one in self.returned():
-                if one <= seq and one in self._handed_out:
+        if seq in self._returned & self._handed_out:
+            for one in self._returned & self._handed_out:
+                if one <= seq:
                     self._states[one] = State.ACKNOWLEDGED
+                    self._forget(one)
+        elif seq > self.cursor:
+            self._settle(seq, State.ACKNOWLEDGED)
         return self.cursor
 
-    def _settle(self, first: int, last: int, state: State) -> None:
-        for seq in range(first, last + 1):
-            if self.state(seq) is State.PENDING:
+    def _settle(self, last: int, state: State) -> None:
+        """Move the cursor over what waits in its place."""
+        for seq in self.waiting():
+            if seq <= last:
                 self._states[seq] = state
+        self.cursor = last
+
+    def _forget(self, seq: int) -> None:
+        self._returned.discard(seq)
+        self._handed_out.discard(seq)
 
     def park(self, seqs: set[int]) -> int:
         """Set messages aside; how many."""
@@ -168,16 +179,18 @@ class Follower:
         fresh = [seq for seq in seqs if self.state(seq) is State.PENDING]
         for seq in fresh:
             self._states[seq] = State.PARKED
-            self._handed_out.discard(seq)
+            self._forget(seq)
         return len(fresh)
 
     def unpark(self, seqs: set[int]) -> int:
         """Deliver parked messages again, all if none is named; how many."""
-        if any(self.state(seq) not in (State.PENDING, State.PARKED) for seq in seqs):
-            raise NotPending
+        for seq in seqs:
+            if self.state(seq) is None or (seq <= self.cursor and self.state(seq) not in (State.PENDING, State.PARKED)):
+                raise NotPending
         wanted = [seq for seq in self._all(State.PARKED) if not seqs or seq in seqs]
         for seq in wanted:
             self._states[seq] = State.PENDING
+            self._returned.add(seq)
         return len(wanted)
 
     def replay(self, from_seq: int) -> int:
@@ -188,10 +201,10 @@ class Follower:
                 raise BadRequest
             return self.cursor
         self.first = min(self.first, start)
-        for seq in range(start, self.cursor + 1):
+        for seq in range(start, self._log.head + 1):
             if self.state(seq) is not State.PARKED:
                 self._states[seq] = State.PENDING
-                self._handed_out.discard(seq)
+                self._forget(seq)
         self.cursor = start - 1
         self.epoch += 1
         return self.cursor
@@ -204,5 +217,4 @@ class Follower:
         if self.pending_age_ms is not None:
             young = self._log.first_since(now_us - self.pending_age_ms * 1_000)
             target = max(target, young - 1)
-        self._settle(self.cursor + 1, target, State.EXPIRED)
-        self.cursor = target
+        self._settle(target, State.EXPIRED)

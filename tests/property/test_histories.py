@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
 from contract.site import Clock, Site, one_commit, settle
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import Connection
 
 from pregon.errors import PregonError
@@ -30,7 +31,11 @@ EVERYTHING = {"messages_max": 10_000, "bytes_max": 8 * 1024 * 1024}
 producers = st.sampled_from(["registry", "hospital"])
 names = st.sampled_from(NAMES)
 bodies = st.binary(max_size=12)
-ages_ms = st.sampled_from([500, 1_500])
+ids = st.none() | st.sampled_from("abcdef")
+times_ms = st.sampled_from([0, 1, 499, 500, 1_000, 2_000])
+ages_ms = st.none() | st.sampled_from([500, 1_500])
+limits = st.tuples(st.none() | st.integers(1, 6), ages_ms)
+retentions = st.builds(Retention, age_ms=ages_ms, when_acknowledged=st.booleans())
 
 
 def outcome(act: Callable[[], Any]) -> Any:
@@ -74,13 +79,15 @@ class Histories(RuleBasedStateMachine):
             one.stop()
         self._directory.cleanup()
 
-    @initialize(contents=st.lists(bodies, min_size=1, max_size=8))
+    @initialize(contents=st.lists(bodies, min_size=3, max_size=9))
     def open(self, contents: list[bytes]) -> None:
-        """A hub with a topic that has something."""
+        """A topic that has something, and somebody who waits for it."""
         self._site.start().create(Topic(name=TOPIC)).result()
-        self.publish_batch(contents)
+        self._log.say_batch(contents, "registry", self._clock.now_us)
+        self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents)).result()
+        self._subscribe(NAMES[0], "earliest")
 
-    @rule(producer=producers, body=bodies, id=st.none() | st.sampled_from("abcdef"))
+    @rule(producer=producers, body=bodies, id=ids)
     def publish(self, producer: str, body: bytes, id: str | None) -> None:
         """One message, perhaps once more."""
         expected = self._log.say(body, producer, self._clock.now_us, id)
@@ -89,30 +96,10 @@ class Histories(RuleBasedStateMachine):
 
         assert (answer.seq, answer.duplicate) == expected
 
-    @rule(contents=st.lists(bodies, min_size=1, max_size=6))
-    def publish_batch(self, contents: list[bytes]) -> None:
-        """A batch that is not recognised when repeated."""
-        expected = self._log.say_batch(contents, "registry", self._clock.now_us)
-
-        answer = self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents)).result()
-
-        assert (answer.seq, answer.duplicate) == expected
-
-    @rule(contents=st.lists(bodies, min_size=1, max_size=3), session=st.sampled_from("st"), step=st.integers(-1, 2))
-    def publish_in_session(self, contents: list[bytes], session: str, step: int) -> None:
-        """The next batch of a session, an older one again, or one too early."""
-        number = max(1, self._log.batches_of(session) + step)
-        expected = outcome(lambda: self._log.say_batch(contents, "registry", self._clock.now_us, session, number))
-
-        ticket = self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents), session, number)
-
-        found = outcome(ticket.result)
-        assert (found if isinstance(found, type) else (found.seq, found.duplicate)) == expected
-
-    @rule(burst=st.lists(st.tuples(producers, st.none() | st.sampled_from("abcdef"), bodies), min_size=1, max_size=6))
-    def publish_together(self, burst: list[tuple[str, str | None, bytes]]) -> None:
-        """Singles and batches in one commit."""
-        hub, now_us = self._site.hub, self._clock.now_us
+    @rule(burst=st.lists(st.tuples(producers, ids, bodies), min_size=1, max_size=6), ms=times_ms)
+    def publish_together(self, burst: list[tuple[str, str | None, bytes]], ms: int) -> None:
+        """Singles and batches in one commit, a while later."""
+        hub, now_us = self._site.hub, self._clock.move_ms(ms)
         expected = []
         tickets = []
 
@@ -127,21 +114,33 @@ class Histories(RuleBasedStateMachine):
 
         assert [(ticket.result().seq, ticket.result().duplicate) for ticket in tickets] == expected
 
+    @rule(contents=st.lists(bodies, min_size=1, max_size=3), session=st.sampled_from("st"), step=st.integers(-1, 2))
+    def publish_in_session(self, contents: list[bytes], session: str, step: int) -> None:
+        """The next batch of a session, an older one again, or one too early."""
+        number = max(1, self._log.batches_of(session) + step)
+        expected = outcome(lambda: self._log.say_batch(contents, "registry", self._clock.now_us, session, number))
+
+        ticket = self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents), session, number)
+
+        found = outcome(ticket.result)
+        assert (found if isinstance(found, type) else (found.seq, found.duplicate)) == expected
+
     @rule(data=st.data(), name=names, start=st.sampled_from(["earliest", "latest", "a number"]))
     def subscribe(self, data: st.DataObject, name: str, start: str) -> None:
         """A subscription; when there is one already, nothing."""
-        if start == "a number":
-            start = str(data.draw(self._numbers()))
+        self._subscribe(name, str(data.draw(self._numbers())) if start == "a number" else start)
+
+    def _subscribe(self, name: str, start: str) -> None:
         follower = self._followers.setdefault(name, Follower(self._log, start))
         limits = {"pending_max": follower.pending_max, "pending_age_ms": follower.pending_age_ms}
 
         self._site.hub.create(Subscription(topic=TOPIC, subscriber=name, start=start, **limits)).result()
 
-    @rule(data=st.data(), name=names, messages_max=st.integers(1, 8), age=st.none() | st.integers(0, 1))
-    def pull(self, data: st.DataObject, name: str, messages_max: int, age: int | None) -> None:
+    @rule(data=st.data(), messages_max=st.integers(1, 8), age=st.none() | st.integers(0, 1))
+    def pull(self, data: st.DataObject, messages_max: int, age: int | None) -> None:
         """A pull, with or without an acknowledgement, of this epoch or an older one, perhaps reading ahead."""
-        follower = self._followers.setdefault(name, Follower(self._log, "earliest"))
-        seq, after = data.draw(st.none() | self._numbers()), data.draw(st.none() | self._numbers())
+        name, follower = self._choose(data)
+        seq, after = (data.draw(st.none() | self._numbers_for(follower)) for _ in range(2))
         epoch = None if age is None else follower.epoch - age
         request = PullRequest(
             topic=TOPIC, subscriber=name, ack=seq, epoch=epoch, after=after, messages_max=messages_max
@@ -166,19 +165,17 @@ class Histories(RuleBasedStateMachine):
         assert all(message.body == self._log.messages[message.seq - 1].body for message in messages)
         assert (found.epoch, found.acked_seq, found.head_seq) == (follower.epoch, follower.cursor, self._log.head)
 
-    @precondition(lambda self: self._followers)
     @rule(data=st.data(), age=st.none() | st.integers(0, 1))
     def ack(self, data: st.DataObject, age: int | None) -> None:
         """An acknowledgement."""
         name, follower = self._choose(data)
-        seq = data.draw(self._numbers())
+        seq = data.draw(self._numbers_for(follower))
         epoch = None if age is None else follower.epoch - age
 
         expected = outcome(lambda: follower.ack(seq, epoch))
 
         assert outcome(self._site.hub.ack(TOPIC, name, seq, epoch).result) == expected
 
-    @precondition(lambda self: self._followers)
     @rule(data=st.data())
     def park(self, data: st.DataObject) -> None:
         """Set some aside, most of the time pending ones."""
@@ -191,7 +188,6 @@ class Histories(RuleBasedStateMachine):
 
         assert outcome(self._site.hub.park(TOPIC, name, sorted(seqs)).result) == expected
 
-    @precondition(lambda self: self._followers)
     @rule(data=st.data())
     def unpark(self, data: st.DataObject) -> None:
         """Deliver some again, or all of them."""
@@ -202,55 +198,36 @@ class Histories(RuleBasedStateMachine):
 
         assert outcome(self._site.hub.unpark(TOPIC, name, sorted(seqs)).result) == expected
 
-    @precondition(lambda self: self._followers)
-    @rule(data=st.data())
-    def replay(self, data: st.DataObject) -> None:
-        """Move a cursor back to a number."""
+    @rule(data=st.data(), by_time=st.booleans())
+    def replay(self, data: st.DataObject, by_time: bool) -> None:
+        """Move a cursor back to a number or a time."""
         name, follower = self._choose(data)
-        seq = data.draw(st.integers(1, self._log.head + 1))
+        if by_time:
+            said = self._log.messages[data.draw(st.integers(0, self._log.head - 1))]
+            at_us = said.accepted_us + data.draw(st.integers(-1, 1))
+            where, seq = {"from_us": at_us}, self._log.first_since(at_us)
+        else:
+            seq = data.draw(st.integers(1, self._log.head + 1))
+            where = {"from_seq": seq}
 
         expected = outcome(lambda: follower.replay(seq))
 
-        found = outcome(lambda: self._site.hub.replay(TOPIC, name, from_seq=seq).result().acked_seq)
-        assert found == expected
+        assert outcome(lambda: self._site.hub.replay(TOPIC, name, **where).result().acked_seq) == expected
 
-    @precondition(lambda self: self._followers)
-    @rule(data=st.data(), ago_ms=st.integers(-1, 6).map(lambda step: step * 500))
-    def replay_from_time(self, data: st.DataObject, ago_ms: int) -> None:
-        """Move a cursor back to a time."""
-        name, follower = self._choose(data)
-        at_us = self._clock.now_us - ago_ms * 1_000
-
-        expected = outcome(lambda: follower.replay(self._log.first_since(at_us)))
-
-        found = outcome(lambda: self._site.hub.replay(TOPIC, name, from_us=at_us).result().acked_seq)
-        assert found == expected
-
-    @rule(age_ms=st.none() | ages_ms, when_acknowledged=st.booleans())
-    def retain(self, age_ms: int | None, when_acknowledged: bool) -> None:
-        """Give the topic a retention, or lift it, and apply it."""
-        self._retention = Retention(age_ms=age_ms, when_acknowledged=when_acknowledged)
-
-        values = {"retention": {"age_ms": age_ms, "when_acknowledged": when_acknowledged}}
-        self._site.hub.update("topic", (TOPIC,), values).result()
-
-        self.keep_house()
-
-    @precondition(lambda self: self._followers)
-    @rule(data=st.data(), pending_max=st.none() | st.integers(1, 6), pending_age_ms=st.none() | ages_ms)
-    def limit(self, data: st.DataObject, pending_max: int | None, pending_age_ms: int | None) -> None:
-        """Give a subscription limits, or lift them, and apply them."""
-        name, follower = self._choose(data)
-        follower.pending_max, follower.pending_age_ms = pending_max, pending_age_ms
-
-        values = {"pending_max": pending_max, "pending_age_ms": pending_age_ms}
-        self._site.hub.update("subscription", (TOPIC, name), values).result()
-
-        self.keep_house()
-
-    @rule()
-    def keep_house(self) -> None:
-        """Limits, retention and merging, all at once."""
+    @rule(data=st.data(), ms=times_ms, retention=st.none() | retentions, limits=st.none() | limits)
+    def keep_house(
+        self, data: st.DataObject, ms: int, retention: Retention | None, limits: tuple[int | None, int | None] | None
+    ) -> None:
+        """Limits, retention and merging, all at once, a while later and perhaps with other settings."""
+        if limits is not None:
+            name, follower = self._choose(data)
+            follower.pending_max, follower.pending_age_ms = limits
+            values = {"pending_max": limits[0], "pending_age_ms": limits[1]}
+            self._site.hub.update("subscription", (TOPIC, name), values).result()
+        if retention is not None:
+            self._retention = retention
+            self._site.hub.update("topic", (TOPIC,), {"retention": msgspec.to_builtins(retention)}).result()
+        self._clock.move_ms(ms)
         for follower in self._followers.values():
             follower.expire(self._clock.now_us)
 
@@ -264,15 +241,9 @@ class Histories(RuleBasedStateMachine):
         self._log.tail = tail
 
     def _may_go(self, accepted_us: int) -> bool:
-        by_age = (
-            self._retention.age_ms is not None and accepted_us < self._clock.now_us - self._retention.age_ms * 1_000
-        )
-        return by_age or (self._retention.when_acknowledged and bool(self._followers))
-
-    @rule(ms=st.sampled_from([1, 499, 500, 1_000, 2_000]))
-    def wait(self, ms: int) -> None:
-        """Let time pass."""
-        self._clock.move_ms(ms)
+        age_ms = self._retention.age_ms
+        is_old = age_ms is not None and accepted_us < self._clock.now_us - age_ms * 1_000
+        return is_old or self._retention.when_acknowledged
 
     @rule()
     def restart(self) -> None:
@@ -282,6 +253,11 @@ class Histories(RuleBasedStateMachine):
     def _numbers(self) -> st.SearchStrategy[int]:
         """Numbers of messages, and the ones just outside."""
         return st.integers(0, self._log.head + 1)
+
+    def _numbers_for(self, follower: Follower) -> st.SearchStrategy[int]:
+        """The same, most of the time of messages that can be acknowledged."""
+        likely = follower.returned() * 3 + follower.waiting()[:6]
+        return st.sampled_from(likely) | self._numbers() if likely else self._numbers()
 
     def _choose(self, data: st.DataObject) -> tuple[str, Follower]:
         name = data.draw(st.sampled_from(sorted(self._followers)))

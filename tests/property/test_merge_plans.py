@@ -87,10 +87,10 @@ def test_merging_again_and_again_comes_to_rest(pairs: list[tuple[int, int]]) -> 
     while True:
         waiting = [one for one in batches if one.last_seq > settled_before]
         runs, settled = plan_merges(waiting)
+        settled_before = max(settled_before, settled)
         if not runs:
             break
         batches = merged(batches, runs)
-        settled_before = max(settled_before, settled)
         rounds += 1
         assert rounds < 20
 
