@@ -16,7 +16,7 @@ TOPIC = "fallecidos"
 
 
 async def follow(subscriber: str) -> None:
-    """Deal with every message; it is acknowledged when the next one is asked for."""
+    """Deal with every message; it is acknowledged after the next one is asked for, never before."""
     async with AsyncClient() as hub, aclosing(hub.follow(TOPIC, subscriber)) as messages:
         async for message in messages:
             print(f"{subscriber} got {message.seq}: {message.text}", flush=True)

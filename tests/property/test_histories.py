@@ -32,6 +32,7 @@ producers = st.sampled_from(["registry", "hospital"])
 names = st.sampled_from(NAMES)
 bodies = st.binary(max_size=12)
 ids = st.none() | st.sampled_from("abcdef")
+epoch_ages = st.none() | st.integers(0, 1)
 times_ms = st.sampled_from([0, 1, 499, 500, 1_000, 2_000])
 ages_ms = st.none() | st.sampled_from([500, 1_500])
 limits = st.tuples(st.none() | st.integers(1, 6), ages_ms)
@@ -87,18 +88,9 @@ class Histories(RuleBasedStateMachine):
         self._site.hub.publish_batch(TOPIC, "registry", batch_of(contents)).result()
         self._subscribe(NAMES[0], "earliest")
 
-    @rule(producer=producers, body=bodies, id=ids)
-    def publish(self, producer: str, body: bytes, id: str | None) -> None:
-        """One message, perhaps once more."""
-        expected = self._log.say(body, producer, self._clock.now_us, id)
-
-        answer = self._site.hub.publish(TOPIC, producer, Outgoing(body, id)).result()
-
-        assert (answer.seq, answer.duplicate) == expected
-
     @rule(burst=st.lists(st.tuples(producers, ids, bodies), min_size=1, max_size=6), ms=times_ms)
-    def publish_together(self, burst: list[tuple[str, str | None, bytes]], ms: int) -> None:
-        """Singles and batches in one commit, a while later."""
+    def publish(self, burst: list[tuple[str, str | None, bytes]], ms: int) -> None:
+        """Messages alone, some of them once more, and batches, in one commit, a while later."""
         hub, now_us = self._site.hub, self._clock.move_ms(ms)
         expected = []
         tickets = []
@@ -136,10 +128,19 @@ class Histories(RuleBasedStateMachine):
 
         self._site.hub.create(Subscription(topic=TOPIC, subscriber=name, start=start, **limits)).result()
 
-    @rule(data=st.data(), messages_max=st.integers(1, 8), age=st.none() | st.integers(0, 1))
-    def pull(self, data: st.DataObject, messages_max: int, age: int | None) -> None:
-        """A pull, with or without an acknowledgement, of this epoch or an older one, perhaps reading ahead."""
+    @rule(data=st.data(), verb=st.sampled_from(["pull", "ack", "park", "unpark", "replay"]))
+    def follow(self, data: st.DataObject, verb: str) -> None:
+        """What a subscriber or an operator does to a subscription.
+
+        One rule for all of it, because Hypothesis leaves rules out of a history at random, and a history without
+        one of these verbs says little about the others.
+        """
         name, follower = self._choose(data)
+        getattr(self, f"_{verb}")(data, name, follower)
+
+    def _pull(self, data: st.DataObject, name: str, follower: Follower) -> None:
+        """A pull, with or without an acknowledgement, of this epoch or an older one, perhaps reading ahead."""
+        messages_max, age = data.draw(st.integers(1, 8)), data.draw(epoch_ages)
         seq, after = (data.draw(st.none() | self._numbers_for(follower)) for _ in range(2))
         epoch = None if age is None else follower.epoch - age
         request = PullRequest(
@@ -165,21 +166,17 @@ class Histories(RuleBasedStateMachine):
         assert all(message.body == self._log.messages[message.seq - 1].body for message in messages)
         assert (found.epoch, found.acked_seq, found.head_seq) == (follower.epoch, follower.cursor, self._log.head)
 
-    @rule(data=st.data(), age=st.none() | st.integers(0, 1))
-    def ack(self, data: st.DataObject, age: int | None) -> None:
-        """An acknowledgement."""
-        name, follower = self._choose(data)
-        seq = data.draw(self._numbers_for(follower))
+    def _ack(self, data: st.DataObject, name: str, follower: Follower) -> None:
+        """An acknowledgement, of this epoch or an older one."""
+        seq, age = data.draw(self._numbers_for(follower)), data.draw(epoch_ages)
         epoch = None if age is None else follower.epoch - age
 
         expected = outcome(lambda: follower.ack(seq, epoch))
 
         assert outcome(self._site.hub.ack(TOPIC, name, seq, epoch).result) == expected
 
-    @rule(data=st.data())
-    def park(self, data: st.DataObject) -> None:
+    def _park(self, data: st.DataObject, name: str, follower: Follower) -> None:
         """Set some aside, most of the time pending ones."""
-        name, follower = self._choose(data)
         pending = follower.waiting() + follower.returned()
         seqs = data.draw(st.sets(st.sampled_from(pending) if pending else self._numbers(), min_size=1, max_size=4))
         seqs |= data.draw(st.just(set()) | st.just(set()) | st.sets(self._numbers(), max_size=1))
@@ -188,21 +185,17 @@ class Histories(RuleBasedStateMachine):
 
         assert outcome(self._site.hub.park(TOPIC, name, sorted(seqs)).result) == expected
 
-    @rule(data=st.data())
-    def unpark(self, data: st.DataObject) -> None:
+    def _unpark(self, data: st.DataObject, name: str, follower: Follower) -> None:
         """Deliver some again, or all of them."""
-        name, follower = self._choose(data)
         seqs = data.draw(st.just(set()) | st.sets(self._numbers(), max_size=3))
 
         expected = outcome(lambda: follower.unpark(seqs))
 
         assert outcome(self._site.hub.unpark(TOPIC, name, sorted(seqs)).result) == expected
 
-    @rule(data=st.data(), by_time=st.booleans())
-    def replay(self, data: st.DataObject, by_time: bool) -> None:
+    def _replay(self, data: st.DataObject, name: str, follower: Follower) -> None:
         """Move a cursor back to a number or a time."""
-        name, follower = self._choose(data)
-        if by_time:
+        if data.draw(st.booleans()):
             said = self._log.messages[data.draw(st.integers(0, self._log.head - 1))]
             at_us = said.accepted_us + data.draw(st.integers(-1, 1))
             where, seq = {"from_us": at_us}, self._log.first_since(at_us)

@@ -116,10 +116,26 @@ def test_a_follower_acknowledges_what_was_dealt_with_and_no_more() -> None:
 def test_a_follower_that_dealt_with_nothing_new_has_nothing_to_acknowledge() -> None:
     follower = Follower("t", "s", PullOptions())
     follower.dealt_with(7)
+    follower.next_pull()
 
     follower.pulled(pulled())
 
     assert follower.last_ack() is None
+
+
+def test_a_follower_that_reads_ahead_acknowledges_with_the_pull_after() -> None:
+    follower = Follower("t", "s", PullOptions())
+    follower.next_pull()
+    first = pulled(base_seq=1, head_seq=50)
+    follower.pulled(first)
+    follower.pull_ahead(first)
+    follower.dealt_with(10)
+
+    follower.pulled(pulled(base_seq=11, head_seq=50))
+    ahead = follower.pull_ahead(pulled(base_seq=11, head_seq=50))
+
+    assert ahead is not None
+    assert ahead.header == c.Pull(topic="t", subscriber="s", ack=10, epoch=0, after=20)
 
 
 def test_an_answer_that_contradicts_itself_is_malformed() -> None:

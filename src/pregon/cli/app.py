@@ -58,7 +58,3 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write(tell("interrupted\n", "interrumpido\n"))
         sys.exit(130)
-    except BrokenPipeError:
-        # `pregon follow | head`: whoever read us has had enough.
-        sys.stderr.close()
-        sys.exit(0)

@@ -147,7 +147,7 @@ def check_database(directory: Path, *, full: bool) -> Finding:
     if not path.exists():
         return Finding("database", True, tell("none yet", "todavía no hay"))
     try:
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
+        connection = sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True, timeout=5)
         try:
             (revision,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
             topics, messages, size = connection.execute(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pregon.cli.connect import TIMEOUT_MS, HubOption, JsonOption, MaxOption, TimeoutOption, connect
-from pregon.cli.output import console, show_json, show_messages, tell
+from pregon.cli.output import console, reader_may_leave, show_json, show_messages, tell
 from pregon.errors import BadRequest
 
 commands = typer.Typer()
@@ -156,10 +157,11 @@ def pull(
     """Show what is pending for a subscriber, and acknowledge it."""
     with connect(hub, timeout_ms=timeout) as client:
         pulled = client.pull(topic, subscriber, max=max, wait_ms=wait)
-        show_messages(pulled, as_json=as_json, raw=raw)
-        if pulled.last_seq is not None and ack:
+        with reader_may_leave():
+            show_messages(pulled, as_json=as_json, raw=raw)
             sys.stdout.flush()
-            client.ack(topic, subscriber, pulled.last_seq, pulled.epoch)
+            if pulled.last_seq is not None and ack:
+                client.ack(topic, subscriber, pulled.last_seq, pulled.epoch)
         if not pulled.batches and not as_json and not raw:
             console(stderr=True).print(
                 f"[dim]{tell(f'nothing pending for {subscriber}', f'no hay novedades pendientes para {subscriber}')}[/]"
@@ -180,7 +182,5 @@ def follow(
     """Show messages as they come, acknowledging each when the next is shown; Ctrl-C ends."""
     with connect(hub, timeout_ms=timeout) as client:
         messages = client.follow(topic, subscriber, max=max, wait_ms=2_000, until_empty=until_empty)
-        try:
+        with closing(messages), reader_may_leave():
             show_messages(messages, as_json=as_json, raw=raw)
-        finally:
-            messages.close()

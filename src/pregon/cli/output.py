@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -34,12 +35,13 @@ def tell(english: str, spanish: str) -> str:
 
 def console(*, stderr: bool = False) -> Console:
     """Where people read."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True)
+    return Console(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
 
 
 def show_json(value: Any) -> None:
     """One JSON value on one line of standard output."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
 
 
 def _plain(value: Any) -> str:
@@ -129,6 +131,16 @@ def _body_fields(body: bytes) -> dict[str, str]:
         import base64
 
         return {"body_base64": base64.b64encode(body).decode()}
+
+
+@contextmanager
+def reader_may_leave() -> Iterator[None]:
+    """`pregon follow | head`: whoever read us has had enough, which is no error."""
+    try:
+        yield
+    except BrokenPipeError:
+        # What is left in the buffer must not complain again when the program ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show_error(error: PregonError, *, as_json: bool) -> None:

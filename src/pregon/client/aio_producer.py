@@ -85,6 +85,8 @@ class AsyncProducer:
     def _require_open(self) -> None:
         if self._link is None:
             raise HubStopping("the producer is not open: use it with `async with`")
+        if self.outbox.failure is not None:
+            raise self.outbox.failure
 
     async def flush(self) -> None:
         """Wait until everything sent so far is on disk."""

@@ -6,6 +6,8 @@ last answer held, the next answer is asked for ahead, so that the hub reads whil
 
 from __future__ import annotations
 
+from collections import deque
+
 from pregon.client import calls
 from pregon.client.calls import Call, Pulled, PullOptions
 
@@ -19,9 +21,12 @@ class Follower:
         self._options = options
         self._done_seq: int | None = None
         self._epoch: int | None = None
+        self._asked: deque[int | None] = deque()
+        """What the pulls under way acknowledge."""
 
     def next_pull(self) -> Call[Pulled]:
         """The next pull, which acknowledges what was dealt with."""
+        self._asked.append(self._done_seq)
         return calls.pull(self._topic, self._subscriber, self._done_seq, self._epoch, self._options)
 
     def pull_ahead(self, answer: Pulled) -> Call[Pulled] | None:
@@ -32,11 +37,13 @@ class Follower:
         last_seq = answer.last_seq
         if last_seq is None or not answer.acked_seq < last_seq < answer.head_seq:
             return None
+        self._asked.append(self._done_seq)
         return calls.pull(self._topic, self._subscriber, self._done_seq, answer.epoch, self._options, after=last_seq)
 
     def pulled(self, answer: Pulled) -> None:
-        """The pull was answered, and so its acknowledgement taken."""
-        self._done_seq = None
+        """The oldest pull under way was answered, and so its acknowledgement taken."""
+        if self._done_seq == self._asked.popleft():
+            self._done_seq = None
         self._epoch = answer.epoch
 
     def dealt_with(self, seq: int) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from pregon import limits
 from pregon.client.calls import Call, busy_delay_ms
-from pregon.errors import BatchOutOfOrder, PregonError, Rejected, Unavailable
+from pregon.errors import BatchOutOfOrder, PregonError, Rejected, SessionUnknown, Unavailable
 from pregon.model.batch import Packing, encode
 from pregon.model.ids import new_id
 from pregon.model.message import Outgoing, check_outgoing
@@ -205,7 +205,7 @@ class Outbox:
         try:
             published = one.call.finish(answer)
         except PregonError as error:
-            self._refused(error, now_ms)
+            self._refused(one, error, now_ms)
             return None
         self._refusals = 0
         self.refusal = None
@@ -216,9 +216,11 @@ class Outbox:
             self.options.on_receipt(receipt)
         return receipt
 
-    def _refused(self, error: PregonError, now_ms: float) -> None:
+    def _refused(self, one: _Sealed, error: PregonError, now_ms: float) -> None:
         """A busy hub refuses one batch and then, rightly, the ones after it: all of them go again after a pause."""
-        if isinstance(error, BatchOutOfOrder):
+        is_oldest = next(iter(self._sealed)) == one.number
+        if isinstance(error, BatchOutOfOrder) or (isinstance(error, SessionUnknown) and not is_oldest):
+            # The ones before it were lost on the way, all of the session's perhaps.
             delay_ms = 0.0
         elif isinstance(error, Unavailable):
             # A full disk may have room again before the producer's time is up.

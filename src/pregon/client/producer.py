@@ -55,7 +55,7 @@ class Producer:
     ) -> None:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
         with self._lock:
-            if self._is_closed or self._oldest_ms is None:
+            if self._oldest_ms is None or self._is_closed or self.outbox.failure is not None:
                 self._require_open()
                 self._oldest_ms = monotonic_ms()
             if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
@@ -84,6 +84,8 @@ class Producer:
     def _require_open(self) -> None:
         if self._is_closed:
             raise HubStopping("the producer is closed: make another")
+        if self.outbox.failure is not None:
+            raise self.outbox.failure
 
     def flush(self) -> None:
         """Wait until everything sent so far is on disk."""

@@ -21,7 +21,7 @@ from pregon import limits
 from pregon.clock import monotonic_ms
 from pregon.errors import BadRequest, PregonError
 from pregon.hub.counters import Counters
-from pregon.hub.settle import Ack, SubscriptionOperation, acknowledge
+from pregon.hub.settle import Ack, SubscriptionOperation
 from pregon.hub.waiting import WaitingRoom
 from pregon.model.batch import StoredBatch
 from pregon.model.subscription import accept_ack
@@ -77,7 +77,7 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _HandOut(SubscriptionOperation["Pulled | None"]):
-    """Acknowledge, then give the unparked messages and note that they were given; None when there are none left."""
+    """Give the unparked messages and note that they were given; None when there are none left."""
 
     def __init__(self, request: PullRequest) -> None:
         super().__init__(request.topic, request.subscriber)
@@ -86,16 +86,13 @@ class _HandOut(SubscriptionOperation["Pulled | None"]):
     def carry_out(self, transaction: Transaction, place: Place) -> Pulled | None:
         """Give them out."""
         request, cursor = self._request, place.cursor
-        acked_seq = cursor.acked_seq
-        if request.ack is not None:
-            acked_seq = acknowledge(transaction, place, request.ack, request.epoch)
         again = not request.is_ahead(cursor.epoch)
         messages = cursors.returned_messages(transaction.connection, place.id, request.messages_max, again=again)
         fitting = _fitting(messages, request.bytes_max)
         if not fitting:
             return None
         cursors.update_aside(transaction.connection, place.id, [one.base_seq for one in fitting], handed_out=True)
-        return Pulled(batches=fitting, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
+        return Pulled(batches=fitting, epoch=cursor.epoch, acked_seq=cursor.acked_seq, head_seq=cursor.head_seq)
 
 
 def _fitting(messages: Sequence[StoredBatch], bytes_max: int) -> list[StoredBatch]:
@@ -111,10 +108,9 @@ def _fitting(messages: Sequence[StoredBatch], bytes_max: int) -> list[StoredBatc
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """What a read saw: an answer, and whether the writer must be asked instead or as well."""
+    """What a read saw: an answer, or that the writer must be asked instead."""
 
     pulled: Pulled | None
-    moves_cursor: bool = False
     has_returned: bool = False
 
 
@@ -130,8 +126,9 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
     for ack in under_way:
         if ack.seq <= cursor.head_seq and accept_ack(cursor, ack.seq, ack.epoch):
             cursor = msgspec.structs.replace(cursor, acked_seq=ack.seq)
-    moves = request.ack is not None and accept_ack(cursor, request.ack, request.epoch)
-    acked_seq = request.ack if moves and request.ack is not None else cursor.acked_seq
+    if request.ack is not None:
+        accept_ack(cursor, request.ack, request.epoch)
+    acked_seq = cursor.acked_seq
     aside = cursors.set_aside(connection, place.id)
     is_ahead = request.is_ahead(cursor.epoch)
     if any(one.returned and not (one.handed_out and is_ahead) for one in aside.values()):
@@ -154,8 +151,7 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
             batches = _fitting([piece for one in found for piece in one.without(aside)], request.bytes_max)
         else:
             batches = found
-    pulled = Pulled(batches=batches, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq)
-    return _Found(pulled, moves_cursor=moves)
+    return _Found(Pulled(batches=batches, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq))
 
 
 class Puller:
@@ -199,6 +195,9 @@ class Puller:
     def pull(self, request: PullRequest, make_subscription: Callable[[], Ticket[object]]) -> Ticket[Pulled]:
         """Answer a pull; `make_subscription` is called when there is none, and its error is the answer."""
         attempt = _Attempt(self, request.check(), make_subscription)
+        if request.ack:
+            # Before reading, so that whoever asks next finds it; the read refuses one that cannot be.
+            self.send_ack(request, request.ack)
         attempt.read()
         return attempt.ticket
 
@@ -240,26 +239,19 @@ class _Attempt:
 
     def _have_read(self, ticket: Ticket[object]) -> None:
         found = ticket.value()
+        # Its acknowledgement is on its way: reading again must not count again what may have been replayed since.
+        self._request = msgspec.structs.replace(self._request, ack=None)
         if found is None:
             self._make_subscription()
             return
         assert isinstance(found, _Found)
         if found.has_returned:
             operation = _HandOut(self._request)
-            self._forget_ack()
             operation.ticket.when_done(self._guard(self._have_handed_out))
             self._puller._committer.submit(operation)
             return
-        request = self._request
-        if found.moves_cursor and request.ack is not None:
-            self._forget_ack()
-            self._puller.send_ack(request, request.ack)
         assert found.pulled is not None
         self._answer_or_wait(found.pulled)
-
-    def _forget_ack(self) -> None:
-        """It is on its way: reading again must not acknowledge again what may have been replayed since."""
-        self._request = msgspec.structs.replace(self._request, ack=None)
 
     def _answer_or_wait(self, pulled: Pulled) -> None:
         left_ms = self._deadline_ms - monotonic_ms()

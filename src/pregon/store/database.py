@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import sqlite3
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
@@ -33,6 +34,8 @@ from pregon.errors import (
     StoreFull,
 )
 from pregon.store.prepared import Prepared
+
+log = logging.getLogger("pregon.store")
 
 DATABASE_FILE = "pregon.db"
 LOCK_FILE = "pregon.lock"
@@ -104,7 +107,7 @@ class SqliteDatabase:
         self._is_synced = True
         """How the one connection that writes is set; every connection begins synced."""
         self.engine = create_engine(
-            f"sqlite:///{self.path}",
+            URL.create("sqlite", database=str(self.path)),
             poolclass=NullPool,
             isolation_level="AUTOCOMMIT",
             connect_args={"check_same_thread": False, "timeout": 10.0},
@@ -117,6 +120,8 @@ class SqliteDatabase:
             return self.engine.connect()
         except DBAPIError as error:
             raise self.translate(error) from error
+        except sqlite3.Error as error:
+            raise translate_sqlite(error, self.path) from error
 
     def begin_write(self, connection: Connection, *, durable: bool) -> None:
         """Begin, and take the write lock at once."""
@@ -144,12 +149,16 @@ class SqliteDatabase:
         Measured: a sync takes 130 µs where the file has its blocks, 280 µs where it grows. SQLite finds the end
         of its log by checksums, so zeros after it mean nothing; they are only ever written past its end.
         """
-        with self._wal_path.open("ab") as log:
-            missing = LOG_BYTES_SOFT_MAX - log.tell()
-            if missing > 0:
-                log.write(bytes(missing))
-                log.flush()
-                os.fsync(log.fileno())
+        with self._wal_path.open("ab", buffering=0) as file:
+            begun = file.tell()
+            try:
+                while file.tell() < LOG_BYTES_SOFT_MAX:
+                    file.write(bytes(min(LOG_BYTES_SOFT_MAX - file.tell(), 1024 * 1024)))
+                os.fsync(file.fileno())
+            except OSError as error:
+                # No room for it: the log grows as it is needed instead, or says that the disk is full.
+                file.truncate(begun)
+                log.warning("the log was not given its size", extra={"reason": error.strerror})
 
     def checkpoint(self, connection: Connection) -> bool:
         """Copy the log into the database; readers and the writer go on meanwhile."""

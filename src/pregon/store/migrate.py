@@ -62,10 +62,13 @@ def migrate(database: Database, target: str = HEAD_REVISION) -> None:
     # SQLAlchemy's own transaction does nothing on a connection in autocommit, but tells Alembic to leave ours alone.
     with database.connect() as connection, connection.begin():
         config.attributes["connection"] = connection
-        database.begin_write(connection, durable=True)
         try:
+            database.begin_write(connection, durable=True)
             command.upgrade(config, target)
             database.commit(connection)
+        except DBAPIError as error:
+            database.rollback(connection)
+            raise database.translate(error) from error
         except BaseException:  # Whatever it was, half a step must not stay.
             database.rollback(connection)
             raise

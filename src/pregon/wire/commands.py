@@ -7,12 +7,12 @@ ignored, so that a newer client can talk to an older hub.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from pregon.errors import PregonError, error_from_code
-from pregon.limits import PULL_BYTES_MAX
+from pregon.limits import INTEGER_MAX, PULL_BYTES_MAX
 from pregon.model.message import DEFAULT_CONTENT_TYPE
 
 
@@ -39,6 +39,10 @@ class Command(IntEnum):
     STATUS = 18
 
 
+Number = Annotated[int, msgspec.Meta(ge=-INTEGER_MAX, le=INTEGER_MAX)]
+"""What fits in 64 bits."""
+
+
 class Header(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What every header is."""
 
@@ -51,7 +55,7 @@ class Pong(Header):
     """The hub is there."""
 
     version: str = ""
-    now_us: int = 0
+    now_us: Number = 0
 
 
 class Publish(Header):
@@ -63,7 +67,7 @@ class Publish(Header):
     key: str | None = None
     content_type: str = DEFAULT_CONTENT_TYPE
     headers: dict[str, str] = {}
-    published_us: int = 0
+    published_us: Number = 0
 
 
 class PublishBatch(Header):
@@ -72,14 +76,14 @@ class PublishBatch(Header):
     topic: str
     producer: str
     session: str = ""
-    number: int = 0
+    number: Number = 0
 
 
 class Published(Header):
     """It is on disk: the number of the first message, how many, and whether they were there already."""
 
-    seq: int
-    count: int = 1
+    seq: Number
+    count: Number = 1
     duplicate: bool = False
 
 
@@ -88,33 +92,33 @@ class Pull(Header):
 
     topic: str
     subscriber: str
-    ack: int | None = None
-    epoch: int | None = None
-    after: int | None = None
-    max: int = 500
-    bytes_max: int = PULL_BYTES_MAX
-    wait_ms: int = 0
+    ack: Number | None = None
+    epoch: Number | None = None
+    after: Number | None = None
+    max: Number = 500
+    bytes_max: Number = PULL_BYTES_MAX
+    wait_ms: Number = 0
 
 
 class Read(Header):
     """Messages by number, whoever subscribed. Answered with Messages."""
 
     topic: str
-    first_seq: int = 1
-    last_seq: int | None = None
-    max: int = 500
-    bytes_max: int = PULL_BYTES_MAX
+    first_seq: Number = 1
+    last_seq: Number | None = None
+    max: Number = 500
+    bytes_max: Number = PULL_BYTES_MAX
 
 
 class Messages(Header):
     """Messages: payload frame i is a stored Arrow batch whose first number is base_seqs[i]."""
 
-    base_seqs: list[int] = []
-    counts: list[int] = []
-    epoch: int = 0
-    acked_seq: int = 0
-    head_seq: int = 0
-    tail_seq: int = 0
+    base_seqs: list[Number] = []
+    counts: list[Number] = []
+    epoch: Number = 0
+    acked_seq: Number = 0
+    head_seq: Number = 0
+    tail_seq: Number = 0
 
 
 class Ack(Header):
@@ -122,14 +126,14 @@ class Ack(Header):
 
     topic: str
     subscriber: str
-    seq: int
-    epoch: int | None = None
+    seq: Number
+    epoch: Number | None = None
 
 
 class Acked(Header):
     """Everything up to here is settled."""
 
-    acked_seq: int
+    acked_seq: Number
 
 
 class Park(Header):
@@ -137,7 +141,7 @@ class Park(Header):
 
     topic: str
     subscriber: str
-    seqs: list[int]
+    seqs: list[Number]
     reason: str = ""
 
 
@@ -146,7 +150,7 @@ class Unpark(Header):
 
     topic: str
     subscriber: str
-    seqs: list[int] = []
+    seqs: list[Number] = []
 
 
 class Parked(Header):
@@ -154,7 +158,7 @@ class Parked(Header):
 
     topic: str
     subscriber: str
-    after_seq: int = 0
+    after_seq: Number = 0
 
 
 class Replay(Header):
@@ -162,8 +166,8 @@ class Replay(Header):
 
     topic: str
     subscriber: str
-    from_seq: int | None = None
-    from_us: int | None = None
+    from_seq: Number | None = None
+    from_us: Number | None = None
 
 
 class Account(Header):
@@ -176,14 +180,14 @@ class Account(Header):
 class Cursor(Header):
     """Where a subscription stands."""
 
-    acked_seq: int
-    epoch: int = 0
+    acked_seq: Number
+    epoch: Number = 0
 
 
 class Count(Header):
     """How many were changed."""
 
-    count: int
+    count: Number
 
 
 class Traces(Header):
@@ -227,7 +231,7 @@ class List(Header):
     kind: str
     after: list[str] = []
     names: list[str] = []
-    max: int = 100
+    max: Number = 100
 
 
 class Status(Header):

@@ -19,6 +19,9 @@ from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
 _REQUESTS_AT_ONCE = 200
 _ANSWERS_WAITING_MAX = 4_000
 """For one client: more than our own has under way at once."""
+_BYTES_ON_THEIR_WAY_MAX = 32 * 1024 * 1024
+"""Messages given to ZeroMQ for one client and not yet written to its connection."""
+_CLIENTS_REMEMBERED_MAX = 1_000
 
 
 class BurstCommitter(Protocol):
@@ -48,6 +51,7 @@ class FastLane:
         self._dispatcher = dispatcher
         self._committer = committer
         self._answers: deque[tuple[bytes, Frames]] = deque()
+        self._on_their_way: dict[bytes, deque[tuple[zmq.MessageTracker, int]]] = {}
         self._bell = Bell()
         self._is_stopping = False
         self._is_ending = False
@@ -102,7 +106,25 @@ class FastLane:
         while self._answers:
             identity, frames = self._answers.popleft()
             try:
-                self._socket.send_multipart([identity, *frames], zmq.NOBLOCK)
+                if len(frames) > 2:
+                    self._send_messages(identity, frames)
+                else:
+                    self._socket.send_multipart([identity, *frames], zmq.NOBLOCK)
             except zmq.Again:
                 # Its queue is full: a client that does not read its answers loses them, and asks again.
                 continue
+
+    def _send_messages(self, identity: bytes, frames: Frames) -> None:
+        """Send messages to a client, unless too many bytes are already on their way to it."""
+        on_their_way = self._on_their_way.setdefault(identity, deque())
+        while on_their_way and on_their_way[0][0].done:
+            on_their_way.popleft()
+        size = sum(len(frame) for frame in frames)
+        if sum(bytes_ for _, bytes_ in on_their_way) + size > _BYTES_ON_THEIR_WAY_MAX and on_their_way:
+            return
+        tracker = self._socket.send_multipart([identity, *frames], zmq.NOBLOCK, copy=False, track=True)
+        assert tracker is not None
+        # The tracker is of the last frame, which goes after the others.
+        on_their_way.append((tracker, size))
+        if len(self._on_their_way) > _CLIENTS_REMEMBERED_MAX:
+            self._on_their_way = {who: rest for who, rest in self._on_their_way.items() if not rest[-1][0].done}
