@@ -27,7 +27,7 @@ from pregon.model.batch import StoredBatch
 from pregon.model.subscription import accept_ack
 from pregon.store import cursors
 from pregon.store.committer import Committer
-from pregon.store.cursors import Place
+from pregon.store.cursors import Place, SetAside
 from pregon.store.log import read_range
 from pregon.store.readers import Readers
 from pregon.store.ticket import Ticket
@@ -114,6 +114,12 @@ class _Found(msgspec.Struct, frozen=True):
     has_returned: bool = False
 
 
+def _is_alone(aside: dict[int, SetAside], seq: int) -> bool:
+    """Whether a number is that of an unparked message, which came alone: having it says nothing of those before it."""
+    one = aside.get(seq)
+    return one is not None and (one.done or (one.returned and one.handed_out))
+
+
 def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]) -> _Found | None:
     """Look in one snapshot; None if there is no such subscription.
 
@@ -123,18 +129,21 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
     if place is None:
         return None
     cursor = place.cursor
+    aside = cursors.set_aside(connection, place.id)
     for ack in under_way:
-        if ack.seq <= cursor.head_seq and accept_ack(cursor, ack.seq, ack.epoch):
+        if ack.seq <= cursor.head_seq and not _is_alone(aside, ack.seq) and accept_ack(cursor, ack.seq, ack.epoch):
             cursor = msgspec.structs.replace(cursor, acked_seq=ack.seq)
     if request.ack is not None:
         accept_ack(cursor, request.ack, request.epoch)
     acked_seq = cursor.acked_seq
-    aside = cursors.set_aside(connection, place.id)
     is_ahead = request.is_ahead(cursor.epoch)
     if any(one.returned and not (one.handed_out and is_ahead) for one in aside.values()):
         return _Found(None, has_returned=True)
+    after = request.after if is_ahead and request.after is not None else 0
+    if _is_alone(aside, after):
+        after = 0
     batches: list[StoredBatch] = []
-    first_seq = max(acked_seq, request.after if is_ahead and request.after is not None else 0) + 1
+    first_seq = max(acked_seq, after) + 1
     while not batches and first_seq <= cursor.head_seq:
         found = read_range(
             connection,
