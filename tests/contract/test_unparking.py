@@ -130,6 +130,20 @@ def test_unparked_messages_are_acknowledged_as_far_as_they_were_handed_out(topic
     assert account(hub).acknowledged == 6
 
 
+def test_an_older_message_unparked_since_is_not_acknowledged_with_a_newer_one(topic_of_9: Hub) -> None:
+    hub = topic_of_9
+    park(hub, 4, 5)
+    ack(hub, 7)
+    unpark(hub, 5)
+    given = pull(hub)
+    unpark(hub, 4)
+
+    ack(hub, 5)
+
+    assert seqs(given) == [5]
+    assert pending(hub) == [4]
+
+
 def test_an_unparked_message_not_handed_out_cannot_be_acknowledged(topic_of_9: Hub) -> None:
     hub = topic_of_9
     park(hub, 4)
