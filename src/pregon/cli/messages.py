@@ -68,7 +68,8 @@ def publish(
     if as_json:
         show_json({"topic": topic, "count": count, "last_seq": last_seq})
     else:
-        console().print(tell(f"{count:,} messages published to {topic}", f"{count:,} mensajes publicados en {topic}"))
+        english, spanish = ("message", "mensaje publicado") if count == 1 else ("messages", "mensajes publicados")
+        console().print(tell(f"{count:,} {english} published to {topic}", f"{count:,} {spanish} en {topic}"))
 
 
 def _publish_lines(client: Any, topic: str, file: Path | None, options: dict[str, Any]) -> tuple[int, int | None]:

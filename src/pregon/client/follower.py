@@ -32,7 +32,8 @@ class Follower:
     def pull_ahead(self, answer: Pulled) -> Call[Pulled] | None:
         """The pull after this answer, to send before dealing with it; None if nothing is known to be there.
 
-        An answer of unparked messages, which lie behind the cursor, is not read beyond.
+        Of unparked messages behind the cursor nothing is asked ahead; of those after it the hub knows that they
+        came alone.
         """
         last_seq = answer.last_seq
         if last_seq is None or not answer.acked_seq < last_seq < answer.head_seq:

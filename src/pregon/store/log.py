@@ -75,6 +75,8 @@ def append(connection: Connection, topic_id: int, count: int, arrow: Any, now_us
     """Store a batch of `count` messages accepted at `now_us` and return the number of its first."""
     size = len(arrow)
     ((head_seq,),) = _ADVANCE.run(connection, {"topic_id": topic_id, "added": count, "size": size, "now_us": now_us})
+    if head_seq > _SEQ_MAX:
+        raise OverflowError(f"topic {topic_id} is at its last number, {_SEQ_MAX}")
     _INSERT.run(
         connection,
         {
