@@ -1,6 +1,7 @@
 """A started hub for every test, on each database, with a clock that only the test moves."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,20 +9,33 @@ import pytest
 from pregon.hub.hub import Hub, HubOptions
 from pregon.store.database import Database, SqliteDatabase
 
-from .site import Clock, Site
+from .site import Clock, Site, copy_migrated
 
-DATABASES: dict[str, Callable[[Path], Database]] = {"sqlite": SqliteDatabase}
-"""How to open each database; the same directory opens the same data again."""
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of database: how it is opened, the same place giving the same data again."""
+
+    open: Callable[[Path], Database]
+    prepare: Callable[[Path], None] = lambda _place: None
+    """Called once for a hub that needs no migration, if there is a quicker way to the tables."""
+
+
+DATABASES: dict[str, Kind] = {"sqlite": Kind(SqliteDatabase, copy_migrated)}
 
 
 @pytest.fixture(params=sorted(DATABASES))
-def open_database(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[], Database]:
-    """Opens the test's database, again and again with the same data in it."""
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
+    """Each database in turn."""
     # A log of 16 MiB made ready at each start is most of what a short test would cost.
     monkeypatch.setattr("pregon.store.database.LOG_BYTES_SOFT_MAX", 64 * 1024)
-    return lambda: DATABASES[request.param](tmp_path / "data")
+    return DATABASES[request.param]
+
+
+@pytest.fixture
+def open_database(kind: Kind, tmp_path: Path) -> Callable[[], Database]:
+    """Opens the test's database, again and again with the same data in it."""
+    return lambda: kind.open(tmp_path / "data")
 
 
 @pytest.fixture
@@ -33,8 +47,9 @@ def database(open_database: Callable[[], Database]) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site(open_database: Callable[[], Database]) -> Iterator[Site]:
+def site(kind: Kind, tmp_path: Path, open_database: Callable[[], Database]) -> Iterator[Site]:
     """A hub that the test can stop and start again."""
+    kind.prepare(tmp_path / "data")
     running = Site(open_database)
     running.start()
     yield running

@@ -4,13 +4,17 @@ It can be stopped and started again on the same data; its clock is moved by hand
 held, so that what is submitted meanwhile shares one commit.
 """
 
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from pregon.hub.hub import Hub, HubOptions
-from pregon.store.database import Database
+from pregon.store.database import DATABASE_FILE, Database, SqliteDatabase
+from pregon.store.migrate import migrate
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 
@@ -48,6 +52,21 @@ class Site:
         """Stop it and start another on the same data."""
         self.stop()
         return self.start(options)
+
+
+@cache
+def _migrated_file() -> bytes:
+    with tempfile.TemporaryDirectory(prefix="pregon-") as scratch:
+        database = SqliteDatabase(Path(scratch))
+        migrate(database)
+        database.close()
+        return database.path.read_bytes()
+
+
+def copy_migrated(directory: Path) -> None:
+    """An empty SQLite database that was migrated once for all tests: migrating takes longer than most of them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / DATABASE_FILE).write_bytes(_migrated_file())
 
 
 class Clock:

@@ -7,7 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
-from contract.site import Clock, Site, one_commit, settle
+from contract.site import Clock, Site, copy_migrated, one_commit, settle
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -60,14 +60,16 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self._directory = tempfile.TemporaryDirectory(prefix="pregon-")
         self._clock = Clock()
-        self._patches = [
+        self._patches: list[Any] = [
             patch("pregon.clock.wall_us", self._clock.read_us),
+            patch("pregon.store.database.LOG_BYTES_SOFT_MAX", 64 * 1024),
             # Small, so that short histories have merges too.
             patch("pregon.hub.merging.WAITING_MIN", 3),
             patch("pregon.hub.maintenance.WAITING_MIN", 3),
         ]
         for one in self._patches:
             one.start()
+        copy_migrated(Path(self._directory.name))
         self._site = Site(lambda: SqliteDatabase(Path(self._directory.name)))
         self._log = Log()
         self._followers: dict[str, Follower] = {}
@@ -235,8 +237,9 @@ class Histories(RuleBasedStateMachine):
 
     def _may_go(self, accepted_us: int) -> bool:
         age_ms = self._retention.age_ms
-        is_old = age_ms is not None and accepted_us < self._clock.now_us - age_ms * 1_000
-        return is_old or self._retention.when_acknowledged
+        if age_ms is not None and accepted_us < self._clock.now_us - age_ms * 1_000:
+            return True
+        return self._retention.when_acknowledged
 
     @rule()
     def restart(self) -> None:

@@ -33,9 +33,17 @@ def tell(english: str, spanish: str) -> str:
     return english
 
 
+class _Console(Console):
+    """rich's console, but that a reader who leaves is told to the caller instead of ending the program."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich when nobody reads any more."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Where people read."""
-    return Console(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
+    return _Console(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
 
 
 def show_json(value: Any) -> None:

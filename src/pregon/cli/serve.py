@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from pregon.cli.output import console, tell
 from pregon.settings import CONFIG_VARIABLE, Settings, load_settings
@@ -89,14 +90,15 @@ def _greet(addresses: dict[str, str], settings: Settings) -> None:
             "[bold]El pregón está en marcha.[/] En otra terminal:",
         )
     )
-    out.print(f"  {tell('publish', 'publicar')}:  [cyan]{hub}{program} publish fallecidos 'Pepe Gómez'[/]")
-    out.print(f"  {tell('pull', 'recibir')}:     [cyan]{hub}{program} pull fallecidos[/]")
+    command = escape(hub + program)
+    out.print(f"  {tell('publish', 'publicar')}:  [cyan]{command} publish fallecidos 'Pepe Gómez'[/]")
+    out.print(f"  {tell('pull', 'recibir')}:     [cyan]{command} pull fallecidos[/]")
     if "http" in addresses:
         out.print(f"  {tell('metrics', 'métricas')}:  [cyan]curl {addresses['http']}/metrics[/]")
     out.print(
         tell(
-            f"Messages are kept in {settings.data}. Stop with Ctrl-C.",
-            f"Los mensajes se guardan en {settings.data}. Se detiene con Ctrl-C.",
+            f"Messages are kept in {escape(settings.data)}. Stop with Ctrl-C.",
+            f"Los mensajes se guardan en {escape(settings.data)}. Se detiene con Ctrl-C.",
         )
     )
     sys.stdout.flush()

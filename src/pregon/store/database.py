@@ -11,6 +11,7 @@ Promises:
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import logging
@@ -218,6 +219,8 @@ def _lock_directory(directory: Path) -> IO[str]:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = (directory / LOCK_FILE).open("a+")
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StoreFull(f"the disk of {directory} is full: free space and start again") from error
         raise DataDirectoryReadOnly(
             f"the data directory {directory} cannot be written ({error.strerror}): choose another with --data "
             "or give this user the right to write there"
@@ -233,7 +236,8 @@ def _lock_directory(directory: Path) -> IO[str]:
         raise DataDirectoryInUse(
             f"another hub (process {holder or 'unknown'}) runs on {directory}: stop it, or choose another with --data"
         ) from error
-    lock.truncate(0)
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
+    # Who holds it is written for people; on a full disk the lock holds without.
+    with contextlib.suppress(OSError):
+        os.truncate(lock.fileno(), 0)
+        os.write(lock.fileno(), f"{os.getpid()}\n".encode())
     return lock
