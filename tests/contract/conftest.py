@@ -25,7 +25,7 @@ DATABASES: dict[str, Kind] = {"sqlite": Kind(SqliteDatabase, copy_migrated)}
 
 
 @pytest.fixture(params=sorted(DATABASES))
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
+def database_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kind:
     """Each database in turn."""
     # A log of 16 MiB made ready at each start is most of what a short test would cost.
     monkeypatch.setattr("pregon.store.database.LOG_BYTES_SOFT_MAX", 64 * 1024)
@@ -33,9 +33,9 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kin
 
 
 @pytest.fixture
-def open_database(kind: Kind, tmp_path: Path) -> Callable[[], Database]:
+def open_database(database_kind: Kind, tmp_path: Path) -> Callable[[], Database]:
     """Opens the test's database, again and again with the same data in it."""
-    return lambda: kind.open(tmp_path / "data")
+    return lambda: database_kind.open(tmp_path / "data")
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def database(open_database: Callable[[], Database]) -> Iterator[Database]:
 
 
 @pytest.fixture
-def site(kind: Kind, tmp_path: Path, open_database: Callable[[], Database]) -> Iterator[Site]:
+def site(database_kind: Kind, tmp_path: Path, open_database: Callable[[], Database]) -> Iterator[Site]:
     """A hub that the test can stop and start again."""
-    kind.prepare(tmp_path / "data")
+    database_kind.prepare(tmp_path / "data")
     running = Site(open_database)
     running.start()
     yield running

@@ -1,7 +1,7 @@
 """What goes when something is deleted, what stays, and that a name is free at once."""
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Table, func, select
 
 from pregon.errors import Forbidden, NotFound
 from pregon.hub import maintenance
@@ -29,12 +29,10 @@ from .verbs import (
 )
 
 
-def rows_of(hub: Hub, *tables: object) -> list[int]:
+def rows_of(hub: Hub, *tables: Table) -> list[int]:
     """How many rows each table has."""
-    return [
-        hub.read(lambda c, table=table: c.execute(select(func.count()).select_from(table)).scalar_one()).result()
-        for table in tables
-    ]
+    counts = [select(func.count()).select_from(table) for table in tables]
+    return hub.read(lambda connection: [connection.execute(count).scalar_one() for count in counts]).result()
 
 
 def test_a_deleted_topic_is_gone_at_once(hub: Hub) -> None:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen in 2 s")
 
 
-def waiting_pull(hub: Hub, **options: int) -> Ticket[Pulled]:
+def waiting_pull(hub: Hub, **options: Any) -> Ticket[Pulled]:
     """A pull that has found nothing and waits."""
     before = hub.waiting.count
     ticket = ask(hub, wait_ms=LONG_MS, **options)

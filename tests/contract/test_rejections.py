@@ -1,5 +1,7 @@
 """What the hub refuses, why, and that a refusal writes nothing and harms nobody."""
 
+from typing import Any
+
 import pytest
 from sqlalchemy import func, select
 
@@ -11,6 +13,7 @@ from pregon.model.catalog import Producer, Retention, Subscription, Topic
 from pregon.model.message import Outgoing
 from pregon.store import catalog
 from pregon.store.schema import batch as batch_table
+from pregon.store.ticket import Ticket
 
 from .site import Site, one_commit
 from .verbs import PRODUCER, TOPIC, ask, batch_of, read, say, send, subscribe, traces
@@ -170,7 +173,7 @@ def test_a_refusal_harms_nobody_in_its_commit(hub: Hub) -> None:
 
     with one_commit(hub):
         good = [hub.publish(TOPIC, PRODUCER, Outgoing(b"1"))]
-        bad = [
+        bad: list[Ticket[Any]] = [
             hub.publish(TOPIC, "stranger", Outgoing(b"no")),
             hub.publish(TOPIC, "not a name", Outgoing(b"no")),
             send(hub, batch_of("no"), "s", 9),

@@ -22,7 +22,7 @@ def sent_frames(draw: st.DrawFn) -> bytes:
     """A batch as a producer sends it."""
     messages = draw(st.lists(outgoing, min_size=1, max_size=8))
     instants = draw(st.lists(st.integers(0, 2**52), min_size=len(messages), max_size=len(messages)))
-    return encode(pack(messages, instants)).to_pybytes()
+    return bytes(encode(pack(messages, instants)))
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -126,9 +127,15 @@ class Histories(RuleBasedStateMachine):
 
     def _subscribe(self, name: str, start: str) -> None:
         follower = self._followers.setdefault(name, Follower(self._log, start))
-        limits = {"pending_max": follower.pending_max, "pending_age_ms": follower.pending_age_ms}
+        entry = Subscription(
+            topic=TOPIC,
+            subscriber=name,
+            start=start,
+            pending_max=follower.pending_max,
+            pending_age_ms=follower.pending_age_ms,
+        )
 
-        self._site.hub.create(Subscription(topic=TOPIC, subscriber=name, start=start, **limits)).result()
+        self._site.hub.create(entry).result()
 
     @rule(data=st.data(), verb=st.sampled_from(["pull", "ack", "park", "unpark", "replay"]))
     def follow(self, data: st.DataObject, verb: str) -> None:
@@ -265,7 +272,7 @@ class Histories(RuleBasedStateMachine):
         for name, follower in self._followers.items():
             found = self._site.hub.account(TOPIC, name).result()
             assert {field: getattr(found, field) for field in follower.count()} == follower.count()
-            pending = self._site.hub.read(lambda connection, name=name: _pending(connection, name)).result()
+            pending = self._site.hub.read(partial(_pending, name)).result()
             assert pending == (follower.returned(), follower.waiting())
 
     @invariant()
@@ -281,7 +288,7 @@ class Histories(RuleBasedStateMachine):
         ]
 
 
-def _pending(connection: Connection, name: str) -> tuple[list[int], list[int]]:
+def _pending(name: str, connection: Connection) -> tuple[list[int], list[int]]:
     """What waits behind the cursor and after it, without handing anything out."""
     place = cursors.find_place(connection, TOPIC, name)
     assert place is not None

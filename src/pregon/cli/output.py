@@ -21,6 +21,7 @@ from pregon.clock import format_us
 from pregon.errors import PregonError
 from pregon.model.message import Message
 
+_PIPE_COLUMNS = 400
 LANGUAGE_VARIABLE = "PREGON_LANG"
 
 
@@ -43,7 +44,11 @@ class _Console(Console):
 
 def console(*, stderr: bool = False) -> Console:
     """Where people read."""
-    return _Console(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
+    out = _Console(stderr=stderr, highlight=False, soft_wrap=True, emoji=False)
+    if not out.is_terminal and "COLUMNS" not in os.environ:
+        # In a pipe a row is a line, however long: `grep` must find it.
+        out.width = _PIPE_COLUMNS
+    return out
 
 
 def show_json(value: Any) -> None:

@@ -25,6 +25,7 @@ from pregon.store.transaction import Accepted
 log = logging.getLogger("pregon.edges")
 
 _SUBSCRIPTIONS_AT_ONCE = 1_000
+_PREFIXES_MAX = 200
 
 
 class Feed:
@@ -35,6 +36,7 @@ class Feed:
         self.address = bound_address(self._socket)
         self._counters = counters
         self._batches: queue.Queue[Accepted] = queue.Queue(limits.FEED_QUEUE_BATCHES_MAX)
+        self._subscribed: set[bytes] = set()
         self._prefixes: tuple[bytes, ...] = ()
         self._bell = Bell()
         self._is_stopping = False
@@ -82,13 +84,15 @@ class Feed:
 
     def _take_subscriptions(self) -> None:
         """XPUB says which prefixes somebody is subscribed to: 1 and the prefix, or 0 and the prefix."""
-        prefixes = set(self._prefixes)
+        prefixes = self._subscribed
         for frames in receive_waiting(self._socket, _SUBSCRIPTIONS_AT_ONCE):
             if frames[0][:1] == b"\x01":
                 prefixes.add(frames[0][1:])
             elif frames[0][:1] == b"\x00":
                 prefixes.discard(frames[0][1:])
-        self._prefixes = tuple(prefixes)
+        self._subscribed = prefixes
+        # With very many, everything is taken apart and ZeroMQ alone chooses: the committer must not look long.
+        self._prefixes = tuple(prefixes) if len(prefixes) <= _PREFIXES_MAX else (b"",)
 
     def _show(self, accepted: Accepted) -> None:
         topic = accepted.topic.encode()
