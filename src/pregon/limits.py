@@ -71,7 +71,7 @@ READ_QUEUE_MAX = 10_000
 """Reads waiting for a reader thread; one more gets `hub_busy`."""
 SESSION_BATCHES_REMEMBERED = 128
 """Last batches of a producer session whose repetition is recognised."""
-TRACE_SPAN_MAX = 65_536
+TRACE_SPAN_MAX = 10_000
 """Messages that one trace row may span; longer ranges are written as several rows."""
 FEED_QUEUE_BATCHES_MAX = 64
 """Batches waiting for the live feed; what passes it is not shown live, and counted."""

@@ -10,7 +10,7 @@ from pregon.hub.publish import Published
 from pregon.model.message import Outgoing
 from pregon.store.ticket import Ticket
 
-from .site import Hold
+from .site import Hold, Site
 from .test_commits import Broken
 from .verbs import PRODUCER, TOPIC, batch_of, read, say, send
 
@@ -117,3 +117,29 @@ def test_bursts_and_the_thread_share_one_order(hub: Hub) -> None:
 
     assert sorted(answers) == list(range(1, 241))
     assert [message.seq for message in read(hub)] == list(range(1, 241))
+
+
+def test_a_burst_under_way_is_finished_before_the_hub_stops(site: Site) -> None:
+    hub = site.hub
+    work = Hold()
+
+    def burst() -> None:
+        hub.committer.hold()
+        hub.committer.submit(work)
+        tickets.append(hub.publish(TOPIC, PRODUCER, Outgoing(b"x")))
+        hub.committer.let_go()
+
+    tickets: list[Ticket[Published]] = []
+    door = threading.Thread(target=burst)
+    door.start()
+    assert work.is_held.wait(SOON_S)
+    stopping = threading.Thread(target=site.stop)
+    stopping.start()
+    stopping.join(0.2)
+    is_stopped_early = not stopping.is_alive()
+    work.may_go.set()
+    door.join()
+    stopping.join()
+
+    assert not is_stopped_early
+    assert tickets[0].value() == Published(1)

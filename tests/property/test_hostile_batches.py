@@ -79,13 +79,13 @@ def test_random_metadata_is_refused(frame: bytes) -> None:
         decode_sent(frame)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(frame=mutated_frames())
 def test_a_mutated_batch_is_refused_or_is_a_batch(frame: bytes) -> None:
     decode_and_use(frame)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(frame=mutated_frames())
 def test_whether_mutated_bytes_are_compressed_is_answered_or_refused(frame: bytes) -> None:
     try:

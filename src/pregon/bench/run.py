@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -117,7 +118,8 @@ def batches(run: Run) -> None:
     with _peers(run) as peers, HubProcess(run.folder("hub")) as hub:
         ours.publish(hub, "warm-up", few, 500)
         publishing: dict[str, Callable[[int], float]] = {
-            "Pregón": lambda n: count / ours.publish(hub, f"batches-{n}", messages, 500)
+            "Pregón": lambda n: count / ours.publish(hub, f"batches-{n}", messages, 500, at_once=True),
+            "Pregón, one send() a message": lambda n: count / ours.publish(hub, f"sends-{n}", messages, 500),
         }
         pulling: dict[str, Callable[[int], float]] = {
             "Pregón": lambda n: count / ours.consume(hub, f"batches-{n}", "bench", count)
@@ -192,7 +194,7 @@ def fan_out(run: Run) -> None:
         rates = _in_turns(
             _ROUNDS,
             {
-                str(n): (lambda _, n=n: len(messages) / ours.publish(hub, f"to-{n}", messages, 500))  # type: ignore[misc]
+                str(n): (lambda _, n=n: len(messages) / ours.publish(hub, f"to-{n}", messages, 500, at_once=True))  # type: ignore[misc]
                 for n in (1, 10, 100)
             },
         )
@@ -204,30 +206,27 @@ def fan_out(run: Run) -> None:
 
 def growth(run: Run) -> None:
     """The same work at 100 thousand and at 10 million stored messages; starting; memory."""
-    small, large = 100_000, run.plan.scaled(10_000_000)
     messages = bodies(50_000)
-    figures: dict[str, dict[str, float]] = {}
-    for stored in (small, large):
-        directory = run.folder("growth")
-        hub = HubProcess(directory)
+    hubs: dict[str, HubProcess] = {}
+    timed: dict[str, Callable[[int], float]] = {}
+    for stored in (100_000, run.plan.scaled(10_000_000)):
+        hub = hubs[f"{stored:,}"] = HubProcess(run.folder("growth"))
         hub.start()
-        for _ in range(max(1, stored // len(messages) - 1)):
-            ours.publish(hub, "log", messages, 500)
+        for _ in range(stored // len(messages)):
+            ours.publish(hub, "log", messages, 500, at_once=True)
         hub.stop()
         hub.start()
-        rates = _in_turns(
-            _ROUNDS,
-            {
-                "publish": lambda _, hub=hub: len(messages) / ours.publish(hub, "log", messages, 500),  # type: ignore[misc]
-                "pull": lambda n, hub=hub: len(messages) / ours.consume(hub, "log", f"s{n}", len(messages)),  # type: ignore[misc]
-            },
-        )
-        figures[f"{stored:,}"] = {
-            "publish": median(rates["publish"]),
-            "pull": median(rates["pull"]),
+        timed[f"publish {stored:,}"] = partial(_publish_again, hub, messages)
+        timed[f"pull {stored:,}"] = partial(_pull_again, hub, len(messages))
+    rates = _in_turns(2 * _ROUNDS, timed)
+    figures: dict[str, dict[str, float]] = {}
+    for name, hub in hubs.items():
+        figures[name] = {
+            "publish": median(rates[f"publish {name}"]),
+            "pull": median(rates[f"pull {name}"]),
             "start_s": hub.start_s,
             "memory_mib": hub.memory_mib("VmHWM"),
-            "disk_mib": disk_bytes(directory) / 2**20,
+            "disk_mib": disk_bytes(hub.directory) / 2**20,
         }
         hub.stop()
     run.results["growth"] = figures
@@ -244,6 +243,14 @@ def growth(run: Run) -> None:
     ]
     columns = ("stored", "publish/s", "pull/s", "start s", "memory MiB", "disk MiB")
     run.show("as the log grows", columns, rows)
+
+
+def _publish_again(hub: HubProcess, messages: list[bytes], _round: int) -> float:
+    return len(messages) / ours.publish(hub, "log", messages, 500, at_once=True)
+
+
+def _pull_again(hub: HubProcess, count: int, number: int) -> float:
+    return count / ours.consume(hub, "log", f"s{number}", count)
 
 
 SCENARIOS: dict[str, Callable[[Run], None]] = {

@@ -195,7 +195,7 @@ class Unpark(SubscriptionOperation[int]):
             # What is pending or returned already is no error: the same request may come twice.
             if seq not in aside and not cursor.acked_seq < seq <= cursor.head_seq:
                 raise NotPending(f"message {seq} is not parked for {cursor.subscriber}")
-        wanted = [seq for seq in self._seqs if seq in set(parked)] if self._seqs else parked
+        wanted = sorted(set(self._seqs) & set(parked)) if self._seqs else parked
         cursors.update_aside(connection, place.id, wanted, returned=True, handed_out=False)
         self._trace(transaction, trace.UNPARKED, runs_of(wanted))
         transaction.moved.add(cursor.topic)

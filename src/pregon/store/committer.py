@@ -85,8 +85,10 @@ class Committer:
             self._arrived.notify()
         if self._thread.is_alive():
             self._thread.join()
-        self._checkpointer.stop()
-        self._connection.close()
+        # A door may still be committing its last burst.
+        with self._writing:
+            self._checkpointer.stop()
+            self._connection.close()
 
     def submit(self, operation: Operation) -> None:
         """Queue an operation; raises HubBusy when the queue is full, HubStopping after `stop`."""

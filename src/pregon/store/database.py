@@ -40,9 +40,9 @@ log = logging.getLogger("pregon.store")
 
 DATABASE_FILE = "pregon.db"
 LOCK_FILE = "pregon.lock"
-LOG_BYTES_SOFT_MAX = 16 * 1024 * 1024
+LOG_BYTES_SOFT_MAX = 8 * 1024 * 1024
 """Past this the write-ahead log is copied into the database beside the writer."""
-LOG_BYTES_HARD_MAX = 64 * 1024 * 1024
+LOG_BYTES_HARD_MAX = 32 * 1024 * 1024
 """Past this the writer itself copies it, and waits."""
 
 _SYNCED = Prepared(text("PRAGMA synchronous=FULL"))
@@ -153,8 +153,8 @@ class SqliteDatabase:
         with self._wal_path.open("ab", buffering=0) as file:
             begun = file.tell()
             try:
-                while file.tell() < LOG_BYTES_SOFT_MAX:
-                    file.write(bytes(min(LOG_BYTES_SOFT_MAX - file.tell(), 1024 * 1024)))
+                while file.tell() < LOG_BYTES_HARD_MAX:
+                    file.write(bytes(min(LOG_BYTES_HARD_MAX - file.tell(), 4 * 1024 * 1024)))
                 os.fsync(file.fileno())
             except OSError as error:
                 # No room for it: the log grows as it is needed instead, or says that the disk is full.

@@ -51,6 +51,8 @@ _decode = msgspec.msgpack.Decoder(list[tuple[int, int, int]]).decode
 
 def find_published(connection: Connection, topic_id: int, producer_id: int, ids: Sequence[str]) -> dict[str, int]:
     """Which of these ids were published before, with their numbers."""
+    if len(ids) == 1:
+        return dict(_FIND[1].run(connection, {"topic_id": topic_id, "producer_id": producer_id, "id0": ids[0]}))
     found: dict[str, int] = {}
     for start in range(0, len(ids), _IDS_AT_ONCE):
         some = ids[start : start + _IDS_AT_ONCE]

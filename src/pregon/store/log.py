@@ -44,7 +44,7 @@ _SIZES = Prepared(
     .order_by(batch.c.key)
     .limit(bindparam("rows"))
 )
-_ROWS_READ_AT_ONCE = 16
+_ROWS_READ_AT_ONCE = 8
 SEQ_BITS = 40
 _SEQ_MAX = (1 << SEQ_BITS) - 1
 TOPIC_ID_MAX = (1 << (63 - SEQ_BITS)) - 1

@@ -35,16 +35,15 @@ class Prepared:
         dialect = connection.dialect
         text, order, constants = self._texts.get(dialect.name) or self._compile(connection)
         values: Sequence[Any] = [{**constants, **row} for row in rows] if constants else rows
-        if order is not None:
-            values = [[row[name] for name in order] for row in values]
         driver = connection.connection.dbapi_connection
         assert driver is not None
         cursor = driver.cursor()
         try:
             if len(values) == 1:
-                cursor.execute(text, values[0])
-                return list(cursor.fetchall()) if cursor.description else []
-            cursor.executemany(text, values)
+                row = values[0]
+                cursor.execute(text, row if order is None else [row[name] for name in order])
+                return cursor.fetchall() if cursor.description else []  # type: ignore[return-value]
+            cursor.executemany(text, values if order is None else [[row[name] for name in order] for row in values])
             return []
         except dialect.loaded_dbapi.Error as error:
             raise DBAPIError(text, None, error) from error

@@ -63,8 +63,9 @@ class Ticket(Generic[T]):
     def result(self, timeout_s: float = 30.0) -> T:
         """Wait for the answer; raises its error, or HubUnreachable when it does not come in time."""
         if not self.is_done:
-            self._event = threading.Event()
-            if not self.is_done and not self._event.wait(timeout_s):
+            with _callback_lock:
+                event = self._event = self._event or threading.Event()
+            if not self.is_done and not event.wait(timeout_s):
                 raise HubUnreachable(f"no answer in {timeout_s} s")
         return self.value()
 
