@@ -37,8 +37,11 @@ def find_problems(hub: Hub) -> list[str]:
 def check_integrity(data: Path) -> list[str]:
     """What SQLite itself finds wrong with the file; the hub must not be running."""
     with closing(sqlite3.connect(data / DATABASE_FILE)) as database:
-        verdicts = [verdict for (verdict,) in database.execute("PRAGMA integrity_check")]
-        orphans = database.execute("PRAGMA foreign_key_check").fetchall()
+        try:
+            verdicts = [verdict for (verdict,) in database.execute("PRAGMA integrity_check")]
+            orphans = database.execute("PRAGMA foreign_key_check").fetchall()
+        except sqlite3.DatabaseError as error:
+            return [f"the file cannot be checked: {error}"]
     return [*(verdict for verdict in verdicts if verdict != "ok"), *(f"orphan row {row}" for row in orphans)]
 
 

@@ -45,13 +45,13 @@ def serve(data: Path | str, addresses: Addresses | None = None) -> Said:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 32 MiB: a skip where nobody may mount one, a failure in CI if root cannot."""
+    """A disk of 64 MiB: a skip where nobody may mount one, a failure in CI if root cannot."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if os.geteuid() != 0:
         pytest.skip("only root may mount the small disk that this test fills")
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
     )
     if mounted.returncode != 0:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"no small disk: {mounted.stderr.strip()}")
