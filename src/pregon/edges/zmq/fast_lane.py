@@ -14,7 +14,8 @@ from typing import Protocol
 import zmq
 
 from pregon.edges.zmq.dispatch import Dispatcher, Frames, Reply
-from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
+from pregon.edges.zmq.door import Door
+from pregon.edges.zmq.sockets import receive_waiting
 
 _REQUESTS_AT_ONCE = 200
 _ANSWERS_WAITING_MAX = 4_000
@@ -36,8 +37,8 @@ class BurstCommitter(Protocol):
         ...
 
 
-class FastLane:
-    """The thread and its socket."""
+class FastLane(Door):
+    """Serves requests; it goes on sending answers for a while after it takes no more of them."""
 
     def __init__(
         self,
@@ -46,53 +47,36 @@ class FastLane:
         dispatcher: Dispatcher,
         committer: BurstCommitter,
     ) -> None:
-        self._socket = bind(context, zmq.ROUTER, address, sndhwm=_ANSWERS_WAITING_MAX)
-        self.address = bound_address(self._socket)
+        super().__init__("fast-lane", context, zmq.ROUTER, address, sndhwm=_ANSWERS_WAITING_MAX)
         self._dispatcher = dispatcher
         self._committer = committer
         self._answers: deque[tuple[bytes, Frames]] = deque()
         self._on_their_way: dict[bytes, deque[tuple[zmq.MessageTracker, int]]] = {}
-        self._bell = Bell()
-        self._is_stopping = False
-        self._is_ending = False
-        self._thread = threading.Thread(target=self._run, name="pregon-fast-lane", daemon=True)
-
-    def start(self) -> None:
-        """Begin to serve."""
-        self._thread.start()
+        self._is_taking = True
 
     def stop_taking(self) -> None:
         """Take no more requests; answers still go out."""
-        self._is_stopping = True
+        self._is_taking = False
 
-    def stop(self) -> None:
-        """Send the answers that are ready, and end."""
-        self._is_stopping = self._is_ending = True
-        self._bell.ring()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._bell.fileno(), zmq.POLLIN)
-        while not self._is_ending:
+    def _serve(self, poller: zmq.Poller) -> None:
+        while not self._is_stopping:
             ready = dict(poller.poll())
             if self._bell.fileno() in ready:
                 self._bell.hear()
             self._send_answers()
-            if self._socket in ready and self._is_stopping:
+            if self._socket in ready and not self._is_taking:
                 poller.unregister(self._socket)
             elif self._socket in ready:
                 self._committer.hold()
-                for identity, *frames in receive_waiting(self._socket, _REQUESTS_AT_ONCE):
-                    self._dispatcher.handle(frames, self._replier(identity))
-                self._committer.let_go()
+                try:
+                    for identity, *frames in receive_waiting(self._socket, _REQUESTS_AT_ONCE):
+                        self._dispatcher.handle(frames, self._replier(identity))
+                finally:
+                    self._committer.let_go()
                 self._send_answers()
         self._send_answers()
         # Long enough to write what was just queued; a peer that does not read cannot hold the hub up.
         self._socket.close(linger=200)
-        self._bell.close()
 
     def _replier(self, identity: bytes) -> Reply:
         def reply(frames: Frames) -> None:

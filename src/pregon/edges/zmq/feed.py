@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import logging
 import queue
-import threading
 from collections.abc import Sequence
 
 import msgspec
 import zmq
 
 from pregon import limits
-from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
+from pregon.edges.zmq.door import Door
+from pregon.edges.zmq.sockets import receive_waiting
 from pregon.hub.counters import Counters
 from pregon.store.transaction import Accepted
 
@@ -28,30 +28,15 @@ _SUBSCRIPTIONS_AT_ONCE = 1_000
 _PREFIXES_MAX = 200
 
 
-class Feed:
-    """The thread and its socket."""
+class Feed(Door):
+    """Shows what was accepted."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, counters: Counters) -> None:
-        self._socket = bind(context, zmq.XPUB, address)
-        self.address = bound_address(self._socket)
+        super().__init__("feed", context, zmq.XPUB, address)
         self._counters = counters
         self._batches: queue.Queue[Accepted] = queue.Queue(limits.FEED_QUEUE_BATCHES_MAX)
         self._subscribed: set[bytes] = set()
         self._prefixes: tuple[bytes, ...] = ()
-        self._bell = Bell()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="pregon-feed", daemon=True)
-
-    def start(self) -> None:
-        """Begin to show."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End."""
-        self._is_stopping = True
-        self._bell.ring()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def accepted(self, batches: Sequence[Accepted]) -> None:
         """Called by the committer: queue what somebody is subscribed to, and never wait."""
@@ -65,10 +50,7 @@ class Feed:
                     self._counters.feed_batches_dropped += 1
         self._bell.ring()
 
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._bell.fileno(), zmq.POLLIN)
+    def _serve(self, poller: zmq.Poller) -> None:
         while not self._is_stopping:
             poller.poll()
             self._bell.hear()
@@ -80,7 +62,6 @@ class Feed:
                     log.exception("a batch could not be shown")
                 self._take_subscriptions()
         self._socket.close(linger=0)
-        self._bell.close()
 
     def _take_subscriptions(self) -> None:
         """XPUB says which prefixes somebody is subscribed to: 1 and the prefix, or 0 and the prefix."""

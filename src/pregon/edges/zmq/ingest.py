@@ -17,7 +17,8 @@ from collections.abc import Sequence
 import msgspec
 import zmq
 
-from pregon.edges.zmq.sockets import Bell, bind, bound_address, receive_waiting
+from pregon.edges.zmq.door import Door
+from pregon.edges.zmq.sockets import receive_waiting
 from pregon.errors import BadRequest, HubBusy, PregonError
 from pregon.hub.hub import Hub
 from pregon.hub.publish import Published
@@ -65,34 +66,16 @@ def decode_ingest(frames: Sequence[bytes]) -> tuple[str, str, Outgoing]:
     )
 
 
-class Ingest:
-    """The thread and its socket."""
+class Ingest(Door):
+    """Takes messages from plain senders."""
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, hub: Hub) -> None:
-        self._socket = bind(context, zmq.PULL, address)
-        self.address = bound_address(self._socket)
+        super().__init__("ingest", context, zmq.PULL, address)
         self._hub = hub
         self._in_flight = 0
         self._settled = 0
-        self._bell = Bell()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="pregon-ingest", daemon=True)
 
-    def start(self) -> None:
-        """Begin to take."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Take no more, and end."""
-        self._is_stopping = True
-        self._bell.ring()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._bell.fileno(), zmq.POLLIN)
+    def _serve(self, poller: zmq.Poller) -> None:
         while not self._is_stopping:
             ready = dict(poller.poll())
             self._bell.hear()
@@ -100,7 +83,6 @@ class Ingest:
                 for frames in receive_waiting(self._socket, _MESSAGES_AT_ONCE):
                     self._take(frames)
         self._socket.close(linger=0)
-        self._bell.close()
 
     def _take(self, frames: Sequence[bytes]) -> None:
         try:
