@@ -62,6 +62,41 @@ def test_a_batch_is_sealed_before_it_is_too_large_to_send() -> None:
     assert sum(decode_sent(one[2]).num_rows for one in frames) == 30
 
 
+def test_a_batch_that_does_not_fill_is_sealed_after_lingering() -> None:
+    outbox = Outbox("t", "p", ProducerOptions(linger_ms=20))
+    outbox.add_body(b"x", 1)
+
+    sealed = []
+    for now_ms in (100, 110, 120):
+        outbox.linger(now_ms)
+        sealed.append(not outbox.has_unsealed)
+
+    assert sealed == [False, False, True]
+
+
+def test_what_is_left_after_a_crowded_batch_lingers_too() -> None:
+    outbox = Outbox("t", "p", ProducerOptions(linger_ms=20))
+    outbox.add_body(bytes(900_000), 1)
+    assert outbox.add_body(bytes(900_000), 1), "the first goes alone"
+
+    outbox.linger(100)
+    outbox.linger(120)
+
+    assert not outbox.has_unsealed
+
+
+def test_lingering_does_not_pass_the_window() -> None:
+    outbox = Outbox("t", "p", ProducerOptions(batch_messages=2, in_flight_max=1, linger_ms=20))
+    for _ in range(3):
+        outbox.add_body(b"x", 1)
+
+    outbox.linger(100)
+    outbox.linger(200)
+
+    assert outbox.is_full
+    assert outbox.has_unsealed
+
+
 def test_a_full_window_holds_the_caller_back_until_an_acknowledgement(hub: Hub) -> None:
     for _ in range(3):
         hub.outbox.add_body(b"x", 1)

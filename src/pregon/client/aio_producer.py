@@ -26,7 +26,6 @@ class AsyncProducer:
         self._link: AsyncLink | None = None
         self._changed = asyncio.Event()
         self._progress_ms = monotonic_ms()
-        self._oldest_ms: float | None = None
         self._pumper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> AsyncProducer:
@@ -62,10 +61,7 @@ class AsyncProducer:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
         message = as_outgoing(body, id, key, content_type, headers)
         self._require_open()
-        if self._oldest_ms is None:
-            self._oldest_ms = monotonic_ms()
         if self.outbox.add(message, wall_ns() // 1_000):
-            self._oldest_ms = None
             await self._wait_until(lambda: not self.outbox.is_full)
 
     async def send_many(self, bodies: Iterable[bytes]) -> None:
@@ -74,12 +70,9 @@ class AsyncProducer:
         start = 0
         while start < len(rest):
             self._require_open()
-            if self._oldest_ms is None:
-                self._oldest_ms = monotonic_ms()
             step = rest[start : start + self.outbox.options.batch_messages]
             start += self.outbox.add_bodies(step, wall_ns() // 1_000)
             if not self.outbox.has_unsealed:
-                self._oldest_ms = None
                 await self._wait_until(lambda: not self.outbox.is_full)
 
     def _require_open(self) -> None:
@@ -91,7 +84,6 @@ class AsyncProducer:
     async def flush(self) -> None:
         """Wait until everything sent so far is on disk."""
         self.outbox.seal()
-        self._oldest_ms = None
         await self._wait_until(lambda: self.outbox.is_empty)
 
     async def close(self) -> None:
@@ -138,10 +130,6 @@ class AsyncProducer:
     async def _linger(self) -> None:
         """Send batches that do not fill by themselves, and again what must be sent again."""
         while True:
-            await asyncio.sleep(max(self.outbox.options.linger_ms, 1.0) / 1_000)
-            oldest_ms = self._oldest_ms
-            is_due = oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms
-            if is_due and not self.outbox.is_full:
-                self.outbox.seal()
-                self._oldest_ms = None
+            await asyncio.sleep(max(self.outbox.options.linger_ms, 1.0) / 2_000)
+            self.outbox.linger(monotonic_ms())
             await self._send_due()

@@ -92,6 +92,8 @@ class Outbox:
         """Why the hub last refused what is being sent again."""
         self._packing = Packing()
         self._batch_messages = options.batch_messages
+        self._unsealed_since_ms: float | None = None
+        """When `linger` first saw the batch that is being packed."""
         self._sealed: OrderedDict[int, _Sealed] = OrderedDict()
         self._numbers = 0
         self._refusals = 0
@@ -163,8 +165,16 @@ class Outbox:
         self.seal()
         return True
 
+    def linger(self, now_ms: float) -> None:
+        """Seal a batch that does not fill by itself; called twice in every `linger_ms`."""
+        if self._unsealed_since_ms is None:
+            self._unsealed_since_ms = now_ms if self.has_unsealed else None
+        elif now_ms - self._unsealed_since_ms >= self.options.linger_ms and not self.is_full:
+            self.seal()
+
     def seal(self) -> None:
         """Make a batch of what has been added."""
+        self._unsealed_since_ms = None
         packing, self._packing = self._packing, Packing()
         if not len(packing):
             return

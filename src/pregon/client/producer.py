@@ -27,7 +27,6 @@ class Producer:
         self._lock = threading.RLock()
         self._progress_ms = monotonic_ms()
         self._ask_again_ms = ASK_AGAIN_MS
-        self._oldest_ms: float | None = None
         self._is_closed = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._linger, name="pregon-producer", daemon=True)
@@ -55,15 +54,13 @@ class Producer:
     ) -> None:
         """One more message; waits while too much is in flight. Raises what a batch before it met with."""
         with self._lock:
-            if self._oldest_ms is None or self._is_closed or self.outbox.failure is not None:
+            if self._is_closed or self.outbox.failure is not None:
                 self._require_open()
-                self._oldest_ms = monotonic_ms()
             if type(body) is bytes and id is None and key is None and content_type is None and headers is None:
                 is_sealed = self.outbox.add_body(body, wall_ns() // 1_000)
             else:
                 is_sealed = self.outbox.add(as_outgoing(body, id, key, content_type, headers), wall_ns() // 1_000)
             if is_sealed:
-                self._oldest_ms = None
                 self._wait_until(lambda: not self.outbox.is_full)
 
     def send_many(self, bodies: Iterable[bytes]) -> None:
@@ -73,12 +70,9 @@ class Producer:
             self._require_open()
             start = 0
             while start < len(rest):
-                if self._oldest_ms is None:
-                    self._oldest_ms = monotonic_ms()
                 step = rest[start : start + self.outbox.options.batch_messages]
                 start += self.outbox.add_bodies(step, wall_ns() // 1_000)
                 if not self.outbox.has_unsealed:
-                    self._oldest_ms = None
                     self._wait_until(lambda: not self.outbox.is_full)
 
     def _require_open(self) -> None:
@@ -91,7 +85,6 @@ class Producer:
         """Wait until everything sent so far is on disk."""
         with self._lock:
             self.outbox.seal()
-            self._oldest_ms = None
             self._wait_until(lambda: self.outbox.is_empty)
 
     def close(self) -> None:
@@ -134,15 +127,11 @@ class Producer:
 
     def _linger(self) -> None:
         """Send batches that do not fill by themselves, and take acknowledgements while the caller is busy."""
-        pause_s = max(self.outbox.options.linger_ms, 1.0) / 1_000
+        pause_s = max(self.outbox.options.linger_ms, 1.0) / 2_000
         while not self._stopping.wait(pause_s):
             with self._lock:
                 if self._is_closed or self.outbox.failure is not None:
                     continue
-                oldest_ms = self._oldest_ms
-                is_due = oldest_ms is not None and monotonic_ms() - oldest_ms >= self.outbox.options.linger_ms
-                if is_due and not self.outbox.is_full:
-                    self.outbox.seal()
-                    self._oldest_ms = None
+                self.outbox.linger(monotonic_ms())
                 if not self.outbox.is_empty:
                     self._pump(0)
