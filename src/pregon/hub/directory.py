@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from pregon.errors import Forbidden, NotFound
+from pregon.errors import Forbidden
 from pregon.model.names import check_name
 from pregon.store import catalog
 from pregon.store.schema import producer, subscriber, topic
@@ -85,9 +85,7 @@ class Directory:
         for kind in missing:
             check_name(kind, names[kind])
             if not self.auto_create:
-                raise NotFound(
-                    f"there is no {kind} {names[kind]!r}: create it with `pregon {kind} create {names[kind]}`"
-                )
+                raise catalog.not_there(kind, names[kind])
             catalog.require_room(connection, kind)
         return [
             catalog.insert_row(connection, _TABLES[kind], {"name": names[kind], "created_us": now_us})

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, select
 
 from pregon import limits
 from pregon.clock import INSTANT_US_MAX, WallClock, wall_us
-from pregon.errors import BadRequest, NotFound, PregonError
+from pregon.errors import BadRequest, PregonError
 from pregon.hub import registry
 from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory
@@ -24,7 +24,7 @@ from pregon.hub.maintenance import Keeping, Maintenance
 from pregon.hub.publish import PublishBatch, PublishContext, Published, PublishOne
 from pregon.hub.pull import Pulled, Puller, PullRequest
 from pregon.hub.registry import CatalogOperation, Entry
-from pregon.hub.settle import Ack, Barrier, Park, Replay, Unpark
+from pregon.hub.settle import Ack, Barrier, Park, Replay, Unpark, not_subscribed
 from pregon.hub.waiting import WaitingRoom
 from pregon.model.batch import StoredBatch
 from pregon.model.catalog import Subscription
@@ -165,10 +165,7 @@ class Hub:
 
         def make() -> Ticket[object]:
             if not self.options.auto_create:
-                raise NotFound(
-                    f"{request.subscriber} is not subscribed to {request.topic}: "
-                    f"create it with `pregon subscription create {request.topic} {request.subscriber}`"
-                )
+                raise not_subscribed(request.topic, request.subscriber)
             return self.create(Subscription(topic=request.topic, subscriber=request.subscriber))  # type: ignore[return-value]
 
         return self._puller.pull(request, make)
@@ -226,7 +223,7 @@ class Hub:
         def read(connection: Connection) -> Accounting:
             found = cursors.find_accounting(connection, topic, subscriber)
             if found is None:
-                raise NotFound(f"{subscriber} is not subscribed to {topic}")
+                raise not_subscribed(topic, subscriber)
             return found
 
         if not self._puller.acks_under_way(topic, subscriber):

@@ -59,8 +59,8 @@ class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
             ("max", self.messages_max, 1, limits.PULL_MESSAGES_MAX),
             ("bytes_max", self.bytes_max, 1, limits.PULL_BYTES_MAX),
             ("wait_ms", self.wait_ms, 0, limits.WAIT_MS_MAX),
-            ("ack", self.ack or 0, 0, 2**63 - 1),
-            ("after", self.after or 0, 0, 2**63 - 1),
+            ("ack", self.ack or 0, 0, limits.INTEGER_MAX),
+            ("after", self.after or 0, 0, limits.INTEGER_MAX),
         ):
             if not least <= value <= most:
                 raise BadRequest(f"{name} is {value}: use {least} to {most}")
@@ -108,10 +108,9 @@ def _fitting(messages: Sequence[StoredBatch], bytes_max: int) -> list[StoredBatc
 
 
 class _Found(msgspec.Struct, frozen=True):
-    """What a read saw: an answer, or that the writer must be asked instead."""
+    """What a read saw: an answer, or None when there are unparked messages, which the writer hands out."""
 
     pulled: Pulled | None
-    has_returned: bool = False
 
 
 def _is_alone(aside: dict[int, SetAside], seq: int) -> bool:
@@ -138,7 +137,7 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
     acked_seq = cursor.acked_seq
     is_ahead = request.is_ahead(cursor.epoch)
     if any(one.returned and not (one.handed_out and is_ahead) for one in aside.values()):
-        return _Found(None, has_returned=True)
+        return _Found(None)
     after = request.after if is_ahead and request.after is not None else 0
     if _is_alone(aside, after):
         after = 0
@@ -254,12 +253,11 @@ class _Attempt:
             self._make_subscription()
             return
         assert isinstance(found, _Found)
-        if found.has_returned:
+        if found.pulled is None:
             operation = _HandOut(self._request)
             operation.ticket.when_done(self._guard(self._have_handed_out))
             self._puller._committer.submit(operation)
             return
-        assert found.pulled is not None
         self._answer_or_wait(found.pulled)
 
     def _answer_or_wait(self, pulled: Pulled) -> None:

@@ -7,7 +7,9 @@ cursor moves are in `model.subscription`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+
+from sqlalchemy import Connection
 
 from pregon import limits
 from pregon.errors import BadRequest, LimitReached, NotFound, NotPending
@@ -49,14 +51,18 @@ class SubscriptionOperation(Generic[T]):
         trace_runs(transaction, kind, (self.topic, self.subscriber), runs, detail)
 
 
-def require_place(connection: Any, topic: str, subscriber: str) -> Place:
+def not_subscribed(topic: str, subscriber: str) -> NotFound:
+    """The error for a subscription that does not exist."""
+    return NotFound(
+        f"{subscriber} is not subscribed to {topic}: create it with `pregon subscription create {topic} {subscriber}`"
+    )
+
+
+def require_place(connection: Connection, topic: str, subscriber: str) -> Place:
     """Where the subscription stands; raises NotFound."""
     place = cursors.find_place(connection, topic, subscriber)
     if place is None:
-        raise NotFound(
-            f"{subscriber} is not subscribed to {topic}: "
-            f"create it with `pregon subscription create {topic} {subscriber}`"
-        )
+        raise not_subscribed(topic, subscriber)
     return place
 
 
@@ -82,34 +88,8 @@ def trace_runs(
         )
 
 
-def acknowledge(transaction: Transaction, place: Place, seq: int, epoch: int | None) -> int:
-    """Acknowledge everything up to a number; the cursor after it. Late ones change nothing."""
-    cursor, connection = place.cursor, transaction.connection
-    who = (cursor.topic, cursor.subscriber)
-    moves = accept_ack(cursor, seq, epoch)
-    if epoch is not None and epoch != cursor.epoch:
-        return cursor.acked_seq
-    # A returned message that was handed out is acknowledged by naming it, alone or with those handed out before
-    # it: they came in an answer of their own. The cursor stays, since nothing else was in that answer.
-    aside = cursors.set_aside(connection, place.id)
-    named = aside.get(seq)
-    if named is not None and named.returned and named.handed_out:
-        seqs = sorted(one.seq for one in aside.values() if one.returned and one.handed_out and one.seq <= seq)
-        cursors.delete_aside(connection, place.id, [one for one in seqs if one <= cursor.acked_seq])
-        ahead = [one for one in seqs if one > cursor.acked_seq]
-        cursors.update_aside(connection, place.id, ahead, done=True, returned=False)
-        trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_of(seqs), "after unpark")
-        return cursor.acked_seq
-    if not moves:
-        return cursor.acked_seq
-    passed = sorted(one for one in aside if cursor.acked_seq < one <= seq)
-    cursors.move_cursor(connection, place.id, seq)
-    trace_runs(transaction, trace.ACKNOWLEDGED, who, runs_between(cursor.acked_seq + 1, seq, passed))
-    return seq
-
-
 class Ack(SubscriptionOperation[int]):
-    """Acknowledge up to a number, cumulatively; answers with the cursor."""
+    """Acknowledge up to a number, cumulatively; answers with the cursor. A late one changes nothing."""
 
     def __init__(self, topic: str, subscriber: str, seq: int, epoch: int | None, *, is_durable: bool) -> None:
         super().__init__(topic, subscriber)
@@ -118,8 +98,28 @@ class Ack(SubscriptionOperation[int]):
         self.is_durable = is_durable
 
     def carry_out(self, transaction: Transaction, place: Place) -> int:
-        """Move the cursor."""
-        return acknowledge(transaction, place, self.seq, self.epoch)
+        """Move the cursor, or settle the unparked messages that are named."""
+        cursor, connection, seq = place.cursor, transaction.connection, self.seq
+        moves = accept_ack(cursor, seq, self.epoch)
+        if self.epoch is not None and self.epoch != cursor.epoch:
+            return cursor.acked_seq
+        # A returned message that was handed out is acknowledged by naming it, alone or with those handed out before
+        # it: they came in an answer of their own. The cursor stays, since nothing else was in that answer.
+        aside = cursors.set_aside(connection, place.id)
+        named = aside.get(seq)
+        if named is not None and named.returned and named.handed_out:
+            seqs = sorted(one.seq for one in aside.values() if one.returned and one.handed_out and one.seq <= seq)
+            cursors.delete_aside(connection, place.id, [one for one in seqs if one <= cursor.acked_seq])
+            ahead = [one for one in seqs if one > cursor.acked_seq]
+            cursors.update_aside(connection, place.id, ahead, done=True, returned=False)
+            self._trace(transaction, trace.ACKNOWLEDGED, runs_of(seqs), "after unpark")
+            return cursor.acked_seq
+        if not moves:
+            return cursor.acked_seq
+        passed = sorted(one for one in aside if cursor.acked_seq < one <= seq)
+        cursors.move_cursor(connection, place.id, seq)
+        self._trace(transaction, trace.ACKNOWLEDGED, runs_between(cursor.acked_seq + 1, seq, passed))
+        return seq
 
 
 class Barrier:

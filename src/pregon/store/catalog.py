@@ -53,11 +53,16 @@ def find_id(connection: Connection, kind: str, name: str) -> int | None:
     return None if found is None else int(found)
 
 
+def not_there(kind: str, name: str) -> NotFound:
+    """The error for a topic, producer or subscriber that does not exist."""
+    return NotFound(f"there is no {kind} {name!r}: create it with `pregon {kind} create {name}`")
+
+
 def require_id(connection: Connection, kind: str, name: str) -> int:
     """The id of a topic, producer or subscriber; raises NotFound."""
     found = find_id(connection, kind, name)
     if found is None:
-        raise NotFound(f"there is no {kind} {name!r}: create it with `pregon {kind} create {name}`")
+        raise not_there(kind, name)
     return found
 
 

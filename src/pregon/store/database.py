@@ -18,10 +18,9 @@ import logging
 import os
 import sqlite3
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
@@ -82,10 +81,6 @@ class Database(Protocol):
 
     def checkpoint(self, connection: Connection) -> bool:
         """Copy the write-ahead log into the database, as far as readers allow; whether all of it was copied."""
-        ...
-
-    def insert_or_ignore(self, table: Table) -> Any:
-        """An INSERT that does nothing for a row whose key is there already."""
         ...
 
     def translate(self, error: DBAPIError) -> PregonError:
@@ -165,10 +160,6 @@ class SqliteDatabase:
         """Copy the log into the database; readers and the writer go on meanwhile."""
         ((is_busy, frames, copied),) = _CHECKPOINT.run(connection, {})
         return not is_busy and frames == copied
-
-    def insert_or_ignore(self, table: Table) -> Any:
-        """INSERT … ON CONFLICT DO NOTHING."""
-        return sqlite_insert(table).on_conflict_do_nothing()
 
     def translate(self, error: DBAPIError) -> PregonError:
         """SQLite's error codes as our errors."""

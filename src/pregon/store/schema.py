@@ -38,13 +38,6 @@ metadata = MetaData(
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 _ZERO = text("0")
 
-hub = Table(
-    "hub",
-    metadata,
-    Column("key", String(40), primary_key=True),
-    Column("value", Text, nullable=False),
-)
-
 topic = Table(
     "topic",
     metadata,

@@ -48,9 +48,6 @@ def _reference(column: str, target: str, **options: Any) -> sa.Column[object]:
 
 def upgrade() -> None:
     """Create them."""
-    op.create_table(
-        "hub", sa.Column("key", sa.String(40), primary_key=True), sa.Column("value", sa.Text, nullable=False)
-    )
     for table in ("topic", "producer", "subscriber"):
         _named(table)
     op.create_table(
