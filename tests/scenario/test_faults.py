@@ -245,6 +245,20 @@ def test_a_damaged_database_is_refused_and_left_as_it_is(database: Path, first: 
     assert database.read_bytes() == before
 
 
+@pytest.mark.parametrize("table", ["topic", "trace"])
+def test_a_damaged_table_is_refused_at_start_with_what_to_do(database: Path, table: str) -> None:
+    with closing(sqlite3.connect(database)) as intact:
+        (page_bytes,) = intact.execute("PRAGMA page_size").fetchone()
+        (page,) = intact.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+    overwrite(database, (page - 1) * page_bytes, page * page_bytes)
+
+    said = serve(database.parent)
+
+    assert said.status == 6
+    assert "store_corrupt" in said.err
+    assert "Traceback" not in said.err
+
+
 @pytest.mark.parametrize("content", [b"Dear sir or madam,\n" * 1_000, bytes(8191) + b"\x01"], ids=["letter", "zeros"])
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
     database = tmp_path / "pregon.db"

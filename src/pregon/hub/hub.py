@@ -37,7 +37,7 @@ from pregon.store.committer import Committer
 from pregon.store.database import Database
 from pregon.store.log import read_range
 from pregon.store.migrate import migrate
-from pregon.store.readers import Readers
+from pregon.store.readers import Readers, read_now
 from pregon.store.schema import topic as topic_table
 from pregon.store.ticket import Ticket
 from pregon.store.traces import find_traces, newest_trace_us
@@ -75,6 +75,12 @@ class LogRead(msgspec.Struct, frozen=True, kw_only=True):
     tail_seq: int
 
 
+def _newest_us(connection: Connection) -> int:
+    """The newest time that the store knows: the clock goes on from there."""
+    accepted_us = connection.execute(select(func.max(topic_table.c.accepted_us))).scalar() or 0
+    return max(int(accepted_us), newest_trace_us(connection))
+
+
 class Hub:
     """The verbs. `start` before the first, `stop` after the last."""
 
@@ -85,8 +91,7 @@ class Hub:
         migrate(database)
         self.clock = WallClock()
         with database.connect() as connection:
-            self.clock.advance_to(connection.execute(select(func.max(topic_table.c.accepted_us))).scalar() or 0)
-            self.clock.advance_to(newest_trace_us(connection))
+            self.clock.advance_to(read_now(database, connection, _newest_us))
         self._directory = Directory(self.options.auto_create)
         self._context = PublishContext(self._directory, self.counters)
         self.waiting = WaitingRoom()
