@@ -7,10 +7,20 @@ Three branches say what the caller can do about it:
     │   ├── BadRequest            bad_request
     │   ├── BadName               bad_name
     │   ├── BadBatch              bad_batch
+    │   ├── BadXml                bad_xml
+    │   ├── BadEvent              bad_event
+    │   ├── BadSchema             bad_schema
+    │   ├── SchemaMismatch        schema_mismatch
     │   ├── TooLarge              too_large
     │   ├── NotFound              not_found
     │   ├── AlreadyExists         already_exists
+    │   ├── Unauthorized          unauthorized
     │   ├── Forbidden             forbidden
+    │   ├── NotSecured            not_secured
+    │   ├── Changed               changed
+    │   ├── NotAcceptable         not_acceptable
+    │   ├── MediaTypeUnknown      media_type_unknown
+    │   ├── MethodUnknown         method_unknown
     │   ├── LimitReached          limit_reached
     │   ├── AckBeyondHead         ack_beyond_head
     │   ├── NotPending            not_pending
@@ -22,6 +32,8 @@ Three branches say what the caller can do about it:
     │   └── AddressInUse          address_in_use
     ├── Unavailable           nothing was lost: try the same request again, later
     │   ├── HubBusy               hub_busy
+    │   ├── RateLimited           rate_limited
+    │   ├── KeysUnavailable       keys_unavailable
     │   ├── HubStopping           hub_stopping
     │   ├── HubUnreachable        hub_unreachable
     │   ├── BatchOutOfOrder       batch_out_of_order
@@ -78,6 +90,30 @@ class BadBatch(Rejected):
     code = "bad_batch"
 
 
+class BadXml(Rejected):
+    """The bytes are not XML that the hub reads: not well-formed, with a DTD, or past a limit."""
+
+    code = "bad_xml"
+
+
+class BadEvent(Rejected):
+    """The request is not an event as CloudEvents 1.0 has them."""
+
+    code = "bad_event"
+
+
+class BadSchema(Rejected):
+    """The schema itself cannot be used."""
+
+    code = "bad_schema"
+
+
+class SchemaMismatch(Rejected):
+    """The body does not fit the schema of its topic: nothing was stored."""
+
+    code = "schema_mismatch"
+
+
 class TooLarge(Rejected):
     """A body, batch or answer passes its limit."""
 
@@ -97,8 +133,46 @@ class AlreadyExists(Rejected):
     code = "already_exists"
 
 
+class Unauthorized(Rejected):
+    """Who asks did not say who it is, or its key is unknown, wrong, revoked or expired."""
+
+    code = "unauthorized"
+    exit_status = 7
+
+
+class NotSecured(Rejected):
+    """The hub was told to listen beyond this machine while anybody could do anything there."""
+
+    code = "not_secured"
+    exit_status = 4
+
+
+class Changed(Rejected):
+    """Somebody changed the entry since it was read: read it again and decide anew."""
+
+    code = "changed"
+
+
+class NotAcceptable(Rejected):
+    """The hub has this answer in none of the forms that the request accepts."""
+
+    code = "not_acceptable"
+
+
+class MediaTypeUnknown(Rejected):
+    """The hub does not take a body of this media type here."""
+
+    code = "media_type_unknown"
+
+
+class MethodUnknown(Rejected):
+    """This address does not have this HTTP method."""
+
+    code = "method_unknown"
+
+
 class Forbidden(Rejected):
-    """The producer may not publish to this topic."""
+    """It does not exist, or is not for who asks: the answer is the same for both."""
 
     code = "forbidden"
 
@@ -171,6 +245,18 @@ class HubBusy(Unavailable):
     """A queue of the hub is full: send again after a pause."""
 
     code = "hub_busy"
+
+
+class RateLimited(Unavailable):
+    """This key asks more often than it may: send again after a pause."""
+
+    code = "rate_limited"
+
+
+class KeysUnavailable(Unavailable):
+    """The identity provider's keys could not be fetched yet, so its tokens cannot be checked."""
+
+    code = "keys_unavailable"
 
 
 class HubStopping(Unavailable):

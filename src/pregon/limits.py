@@ -35,7 +35,7 @@ BATCH_BYTES_MAX = 4 * MIB
 FRAME_BYTES_MAX = 16 * MIB
 """A ZeroMQ frame larger than this closes its connection before it is read."""
 HEADER_BYTES_MAX = 64 * KIB
-"""The header frame of a PREGON/1 request."""
+"""The header frame of a PREGON/1 request, and the head of an HTTP request."""
 
 PULL_MESSAGES_MAX = 10_000
 """Messages of one answer to a pull."""
@@ -75,3 +75,42 @@ TRACE_SPAN_MAX = 10_000
 """Messages that one trace row may span; longer ranges are written as several rows."""
 FEED_QUEUE_BATCHES_MAX = 64
 """Batches waiting for the live feed; what passes it is not shown live, and counted."""
+
+XML_DEPTH_MAX = 100
+"""Elements inside one another in XML from outside."""
+XML_ELEMENTS_MAX = 200_000
+"""Elements of one XML document from outside."""
+XML_ATTRIBUTES_MAX = 100
+"""Attributes of one element, namespaces included."""
+XML_ATTRIBUTE_BYTES_MAX = 64 * KIB
+"""Bytes of one attribute."""
+SCHEMA_BYTES_MAX = 256 * KIB
+"""Text of a topic's schema."""
+SCHEMA_MAX_OCCURS_MAX = 1_000
+"""The largest number of occurrences in an XSD, other than unbounded: the checker expands them."""
+SCHEMA_VERSIONS_MAX = 1_000
+"""Versions of one topic's schema."""
+
+REQUEST_BYTES_MAX = 8 * MIB
+"""Body of an HTTP request, whatever it is for."""
+REQUESTS_BYTES_MAX = 256 * MIB
+"""Bodies of large HTTP requests being read and worked on at once, together; one more gets `hub_busy`."""
+REQUEST_JSON_BYTES_MAX = 64 * KIB
+"""Body of an HTTP request that is no message: a pull, a change of the catalogue."""
+HTTP_CONNECTIONS_MAX = 1_000
+"""HTTP connections at once; one more is answered with 503."""
+STREAMS_MAX = 500
+"""Streams over HTTP at once: live ones (SSE and WebSocket) and ranges of topics as tables."""
+STREAM_RANGE_BYTES_MAX = 1 * MIB
+"""Arrow bytes that an HTTP answer reads from the store at a time."""
+
+KEYS_PER_OWNER_MAX = 8
+"""Keys of one producer, subscriber or token name that are valid at once."""
+KEYS_MAX = 200_000
+"""Keys of one hub."""
+BEARER_BYTES_MAX = 8 * KIB
+"""A key or token as it is presented."""
+OIDC_KEYS_BYTES_MAX = 256 * KIB
+"""The document with the identity provider's keys."""
+OIDC_KEYS_MAX = 100
+"""Keys of the identity provider."""

@@ -22,7 +22,7 @@ def _parts(names: str) -> Parts:
 # Groups of parts, from the bottom to the top; the map below is made of them.
 GROUND = _parts("addresses errors limits clock version")
 SHARED = GROUND | _parts("model causal wire")
-BELOW_HUB = SHARED | _parts("settings logs store security")
+BELOW_HUB = SHARED | _parts("settings logs store security schemas")
 BELOW_EDGES = BELOW_HUB | _parts("hub delivery services groups")
 BELOW_CLI = BELOW_EDGES | _parts("edges server client chat spark pregon")
 
@@ -40,7 +40,8 @@ MAY_IMPORT: dict[str, Parts] = {
     "logs": GROUND,
     # bytes, disk, keys
     "wire": GROUND | _parts("model"),
-    "store": GROUND | _parts("model"),
+    "schemas": GROUND,
+    "store": GROUND | _parts("model security"),
     "security": SHARED | _parts("settings logs"),
     # the verbs, and those who use them; these three do not know each other
     "hub": BELOW_HUB,
