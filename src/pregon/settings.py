@@ -6,6 +6,8 @@ environment, `--zmq` on the command line. A name or value that is wrong is refus
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,6 +39,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the ingest listens; empty for none."""
     http: str = DEFAULT_HTTP
     """Where the HTTP door listens; empty for none."""
+    public_url: str = ""
+    """How clients reach the HTTP door, if not at the address that they name (behind a proxy)."""
+    tls_certificate: str = ""
+    """A PEM file with the HTTP door's certificate and its chain; empty for no TLS."""
+    tls_key: str = ""
+    """A PEM file with the certificate's private key."""
+    tls_client_ca: str = ""
+    """A PEM file with the authorities whose client certificates are let in; empty asks clients for none."""
+    require_keys: bool = False
+    """Whether producers and subscribers without a key are refused."""
+    open_to_all: bool = False
+    """Whether the hub may listen beyond this machine without an administrator."""
+    oidc_issuer: str = ""
+    """The identity provider whose tokens are accepted; empty for none."""
+    oidc_audience: str = ""
+    """The audience that its tokens must name."""
+    oidc_keys: str = ""
+    """Where its keys are, an address or a file; empty asks the issuer."""
+    oidc_scopes_claim: str = "scope"
+    """The claim with the scopes."""
     auto_create: bool = True
     """Whether topics, producers, subscribers and subscriptions are made on first use."""
     body_bytes_max: Annotated[int, Meta(ge=1, le=BODY_BYTES_MAX)] = BODY_BYTES_DEFAULT
@@ -84,3 +106,33 @@ def parse_host_port(text: str) -> tuple[str, int]:
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise SettingsInvalid(f"{text!r} is not HOST:PORT, such as 127.0.0.1:5580")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address (HOST:PORT, tcp://HOST:PORT) can only be reached from this machine."""
+    if address.startswith(("ipc://", "inproc://")):
+        return True
+    host = address.removeprefix("tcp://").rpartition(":")[0].removeprefix("[").removesuffix("]")
+    if host in ("localhost", "lo"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_reachable_elsewhere(address: str) -> bool:
+    """Whether other machines reach an address to bind; False for what is no address: binding it says so."""
+    scheme, separator, rest = address.rpartition("://")
+    host, _, port = rest.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if (separator and scheme != "tcp") or not host or not (port.isdecimal() or port == "*"):
+        return False
+    interfaces = {name for _, name in socket.if_nameindex()}
+    if host == "*" or host in interfaces:
+        return host != "lo"
+    try:
+        found = {str(one[4][0]).partition("%")[0] for one in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return False
+    return not all(ipaddress.ip_address(one).is_loopback for one in found)

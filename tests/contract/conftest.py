@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pregon.hub.hub import Hub, HubOptions
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.store.database import Database, SqliteDatabase
 
 from .site import Clock, Site, copy_migrated

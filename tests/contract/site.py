@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from pregon.hub.hub import Hub, HubOptions
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.store.database import DATABASE_FILE, Database, SqliteDatabase
 from pregon.store.migrate import migrate
 from pregon.store.ticket import Ticket

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from pregon.hub.hub import Hub
-from pregon.hub.publish import Published
+from pregon.hub.way import Published
 from pregon.model.message import Outgoing
 from pregon.store.ticket import Ticket
 

@@ -10,8 +10,8 @@ from sqlalchemy import text
 from pregon import limits
 from pregon.errors import HubBusy, HubStopping, InternalError, PregonError, Rejected
 from pregon.hub.hub import Hub
-from pregon.hub.publish import Published
 from pregon.hub.pull import PullRequest
+from pregon.hub.way import Published
 from pregon.model.catalog import Topic
 from pregon.model.message import Outgoing
 from pregon.model.trace import TraceQuery

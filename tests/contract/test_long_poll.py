@@ -10,7 +10,8 @@ import pytest
 from pregon import limits
 from pregon.clock import monotonic_ms
 from pregon.errors import HubBusy
-from pregon.hub.hub import Hub, HubOptions
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.hub.pull import Pulled
 from pregon.store.ticket import Ticket
 
@@ -229,10 +230,10 @@ def test_a_topic_made_again_with_its_old_name_does_not_wake_those_who_wait(
     reads = 0
     submit = hub._readers.submit
 
-    def counted(*arguments: object) -> None:
+    def counted(*arguments: object, **options: bool) -> None:
         nonlocal reads
         reads += 1
-        submit(*arguments)  # type: ignore[arg-type]
+        submit(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(hub._readers, "submit", counted)
     pulled = ask(hub, wait_ms=100).result(SOON_S)

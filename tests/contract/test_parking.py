@@ -148,7 +148,15 @@ def test_what_is_parked_is_listed_with_its_reason(topic_of_9: Hub) -> None:
         (5, True, "bad XML"),
         (8, False, "x" * 500),
     ]
-    assert hub.list_parked(TOPIC, "nobody").result() == []
+
+
+def test_what_is_parked_for_one_who_is_not_subscribed_is_not_found(topic_of_9: Hub) -> None:
+    hub = topic_of_9
+
+    parked = hub.list_parked(TOPIC, "nobody")
+
+    with pytest.raises(NotFound):
+        parked.result()
 
 
 def test_parking_is_of_one_subscription(topic_of_9: Hub) -> None:

@@ -7,8 +7,9 @@ from sqlalchemy import func, select
 
 from pregon import limits
 from pregon.errors import BadName, BadRequest, Forbidden, LimitReached, NotFound, PregonError, SessionUnknown, TooLarge
-from pregon.hub.hub import Hub, HubOptions
-from pregon.hub.publish import Published
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
+from pregon.hub.way import Published
 from pregon.model.catalog import Producer, Retention, Subscription, Topic
 from pregon.model.message import Outgoing
 from pregon.store import catalog

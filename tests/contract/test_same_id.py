@@ -3,8 +3,9 @@
 import pytest
 
 from pregon.errors import BadRequest
-from pregon.hub.hub import Hub, HubOptions
-from pregon.hub.publish import Published
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
+from pregon.hub.way import Published
 from pregon.model.message import Outgoing
 
 from .site import Clock, Site, one_commit

@@ -4,8 +4,9 @@ import pytest
 
 from pregon import limits
 from pregon.errors import BatchOutOfOrder, SessionUnknown
-from pregon.hub.hub import Hub, HubOptions
-from pregon.hub.publish import Published
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
+from pregon.hub.way import Published
 
 from .site import Clock, Site, one_commit
 from .verbs import TOPIC, batch_of, read, send

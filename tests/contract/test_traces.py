@@ -4,7 +4,8 @@ import pytest
 
 from pregon import limits
 from pregon.errors import BadRequest
-from pregon.hub.hub import Hub, HubOptions
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.model.message import Outgoing
 from pregon.model.trace import TraceQuery
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 from sqlalchemy import func, select
 
 from pregon.hub.hub import Hub
-from pregon.hub.publish import Published
 from pregon.hub.pull import Pulled, PullRequest
+from pregon.hub.way import Published
 from pregon.model.batch import StoredBatch, decode_sent, encode, pack
 from pregon.model.catalog import Subscription
 from pregon.model.message import Message, Outgoing

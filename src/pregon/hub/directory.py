@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, select
 
 from pregon.errors import Forbidden
+from pregon.limits import SCHEMA_VERSIONS_MAX
 from pregon.model.names import check_name
 from pregon.store import catalog
 from pregon.store.schema import producer, subscriber, topic
@@ -25,6 +26,13 @@ class Rights:
 
     topic_id: int
     producer_id: int
+    schema_mark: int = 0
+    """Stands for the schema that the topic has now; 0 for one that never had any."""
+
+
+def schema_mark(topic_id: int, version: int) -> int:
+    """A number for a version of a topic's schema that no other topic has, not even one of the same name."""
+    return topic_id * 2 * SCHEMA_VERSIONS_MAX + version if version else 0
 
 
 class Directory:
@@ -38,30 +46,41 @@ class Directory:
         """The catalogue changed."""
         self._rights.clear()
 
-    def require_rights(self, connection: Connection, topic_name: str, producer_name: str, now_us: int) -> Rights:
+    def require_rights(
+        self, connection: Connection, topic_name: str, producer_name: str, now_us: int, *, may_create: bool = True
+    ) -> Rights:
         """The ids of both, made if need be, if this producer may publish to this topic.
 
-        Raises NotFound, BadName, Forbidden or LimitReached, and then has made neither.
+        Raises NotFound, BadName, Forbidden or LimitReached, and then has made neither. One who may not create is
+        not told whether they exist: that answer is Forbidden, as for a topic that it was not granted.
         """
-        found = self.find_rights(connection, topic_name, producer_name)
+        found = self.find_rights(connection, topic_name, producer_name, may_create=may_create)
         if found is None:
-            found = Rights(
-                *self.find_or_create_all(connection, {"topic": topic_name, "producer": producer_name}, now_us)
-            )
-            self._remember(topic_name, producer_name, found)
+            if not may_create:
+                raise _not_granted(producer_name, topic_name)
+            names = {"topic": topic_name, "producer": producer_name}
+            self.find_or_create_all(connection, names, now_us)
+            found = self.find_rights(connection, topic_name, producer_name)
+            assert found is not None
         return found
 
-    def find_rights(self, connection: Connection, topic_name: str, producer_name: str) -> Rights | None:
+    def find_rights(
+        self, connection: Connection, topic_name: str, producer_name: str, *, may_create: bool = True
+    ) -> Rights | None:
         """The same without making anything: None when one of them is to be made on first use."""
         found = self._rights.get((topic_name, producer_name))
         if found is not None:
             return found
         row = connection.execute(
-            select(topic.c.id, topic.c.restricted).where(topic.c.name == topic_name, ~topic.c.deleted)
+            select(topic.c.id, topic.c.restricted, topic.c.schema_version).where(
+                topic.c.name == topic_name, ~topic.c.deleted
+            )
         ).first()
         producer_id = catalog.find_id(connection, "producer", producer_name)
         is_restricted = row is not None and row.restricted
         if row is not None and is_restricted and not catalog.may_publish(connection, producer_id, row.id):
+            if not may_create:
+                raise _not_granted(producer_name, topic_name)
             verb = "create" if producer_id is None else "update"
             raise Forbidden(
                 f"{producer_name} may not publish to {topic_name}: "
@@ -69,9 +88,13 @@ class Directory:
             )
         if row is None or producer_id is None:
             return None
-        rights = Rights(row.id, producer_id)
+        rights = Rights(row.id, producer_id, schema_mark(row.id, row.schema_version))
         self._remember(topic_name, producer_name, rights)
         return rights
+
+    def knows_rights(self, topic_name: str, producer_name: str) -> bool:
+        """Whether this producer is known to be allowed: may be asked in any thread."""
+        return (topic_name, producer_name) in self._rights
 
     def _remember(self, topic_name: str, producer_name: str, rights: Rights) -> None:
         if len(self._rights) >= _REMEMBERED_MAX:
@@ -93,3 +116,11 @@ class Directory:
             else row_id
             for kind, row_id in found.items()
         ]
+
+
+def _not_granted(producer_name: str, topic_name: str) -> Forbidden:
+    """The same for a topic or producer that does not exist and for one that was not granted."""
+    return Forbidden(
+        f"{producer_name} may not publish to {topic_name}: one of them does not exist, or it was not granted; "
+        "ask the hub's administrator"
+    )

@@ -33,6 +33,9 @@ from pregon.store.readers import Readers
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 
+_SMALL_MESSAGES = 16
+"""Pulls of up to so many are read by who asks."""
+
 
 class PullRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to pull. `ack` acknowledges everything up to a number first; `wait_ms` waits for something new.
@@ -206,7 +209,7 @@ class Puller:
         if request.ack:
             # Before reading, so that whoever asks next finds it; the read refuses one that cannot be.
             self.send_ack(request, request.ack)
-        attempt.read()
+        attempt.read(is_small=request.messages_max <= _SMALL_MESSAGES)
         return attempt.ticket
 
     def _deliver(self, ticket: Ticket[Pulled], pulled: Pulled) -> None:
@@ -225,14 +228,16 @@ class _Attempt:
         self._deadline_ms = monotonic_ms() + request.wait_ms
         self._seen_version = 0
 
-    def read(self) -> None:
+    def read(self, *, is_small: bool = False) -> None:
         """Look for pending messages; raises HubBusy or HubStopping."""
         ticket: Ticket[_Found | None] = Ticket()
         ticket.when_done(self._guard(self._have_read))
         request = self._request
         self._seen_version = self._puller._waiting.version(request.topic)
         under_way = self._puller.acks_under_way(request.topic, request.subscriber)
-        self._puller._readers.submit(lambda connection: _read(connection, request, under_way), ticket)
+        self._puller._readers.submit(
+            lambda connection: _read(connection, request, under_way), ticket, is_small=is_small
+        )
 
     def _guard(self, step: Callable[[Ticket[Any]], None]) -> Callable[[Ticket[Any]], None]:
         """A step whose error is the answer."""
@@ -275,7 +280,7 @@ class _Attempt:
             except PregonError as error:
                 self.ticket.fail(error)
 
-        self._puller._waiting.wait(self._request.topic, self._seen_version, left_ms, come_back)
+        self.ticket.give_up = self._puller._waiting.wait(self._request.topic, self._seen_version, left_ms, come_back)
 
     def _have_handed_out(self, ticket: Ticket[object]) -> None:
         pulled = ticket.value()

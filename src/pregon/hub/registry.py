@@ -6,13 +6,14 @@ with other values it is, because nobody should change a topic by mistake: that i
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, update
 
-from pregon.errors import AlreadyExists, BadRequest, NotFound
+from pregon.errors import AlreadyExists, BadRequest, Changed, NotFound
 from pregon.hub.directory import Directory
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import EARLIEST, LATEST, Producer, Subscriber, Subscription, Topic
@@ -43,7 +44,8 @@ class CatalogOperation:
         self.ticket: Ticket[Any] = Ticket()
 
     def apply(self, transaction: Transaction) -> None:
-        """Change it."""
+        """Change it, after what was published before it is written by the catalogue as it was."""
+        transaction.settle()
         answer = self._change(transaction, self._directory)
         self._directory.forget()
         transaction.results.append((self.ticket, answer))
@@ -65,8 +67,21 @@ def create(entry: Entry) -> Callable[[Transaction, Directory], Entry]:
     return change
 
 
+def fingerprint(entry: Entry) -> str:
+    """Stands for what people set of an entry: it changes when that does."""
+    text = msgspec.json.encode({"kind": _kind(entry), **_settable(entry)}, order="deterministic")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def _require_unchanged(entry: Entry, expected: str) -> None:
+    if expected and fingerprint(entry) not in expected:
+        raise Changed(
+            f"{_kind(entry)} {' '.join(_names(entry))} is not as you last saw it: read it again, then decide anew"
+        )
+
+
 def change_entry(
-    kind: str, names: tuple[str, ...], values: dict[str, Any]
+    kind: str, names: tuple[str, ...], values: dict[str, Any], expected: str = ""
 ) -> Callable[[Transaction, Directory], Entry]:
     """The change that gives some fields of an entry other values; raises BadRequest for fields it cannot change."""
     fixed = {
@@ -77,6 +92,7 @@ def change_entry(
         "head_seq",
         "tail_seq",
         "bytes",
+        "schema_version",
         "created_us",
         "first_seq",
         "acked_seq",
@@ -88,6 +104,7 @@ def change_entry(
 
     def change(transaction: Transaction, _directory: Directory) -> Entry:
         there = require_entry(transaction.connection, kind, names)
+        _require_unchanged(there, expected)
         merged = {**msgspec.to_builtins(there), **values}
         try:
             wanted = _check(msgspec.convert(merged, _type_of(kind)))
@@ -99,12 +116,28 @@ def change_entry(
     return change
 
 
-def delete(kind: str, names: tuple[str, ...]) -> Callable[[Transaction, Directory], bool]:
+def change_grant(name: str, topic_name: str, is_granted: bool) -> Callable[[Transaction, Directory], Entry]:
+    """The change that lets a producer publish to a restricted topic, or no more; raises NotFound for either."""
+
+    def change(transaction: Transaction, directory: Directory) -> Entry:
+        there = require_entry(transaction.connection, "producer", (name,))
+        assert isinstance(there, Producer)
+        catalog.require_id(transaction.connection, "topic", topic_name)
+        topics = {*there.topics, topic_name} if is_granted else {*there.topics} - {topic_name}
+        return change_entry("producer", (name,), {"topics": sorted(topics)})(transaction, directory)
+
+    return change
+
+
+def delete(kind: str, names: tuple[str, ...], expected: str = "") -> Callable[[Transaction, Directory], bool]:
     """The change that deletes an entry; answers with whether there was one, so that it can be repeated."""
     _type_of(kind)
     _require_names(kind, names)
 
     def change(transaction: Transaction, _directory: Directory) -> bool:
+        there = find_entry(transaction.connection, kind, names) if expected else None
+        if there is not None:
+            _require_unchanged(there, expected)
         if kind == "subscription":
             return catalog.delete_subscription(transaction.connection, names[0], names[1])
         return catalog.delete_named(transaction.connection, kind, names[0])

@@ -1,4 +1,4 @@
-"""Settle messages of a subscription: acknowledge, park, unpark, replay.
+"""Settle messages of a subscription: acknowledge, park, unpark, cancel, replay.
 
 Each is an operation of the committer, so two of them never see each other half done. The rules by which a
 cursor moves are in `model.subscription`.
@@ -7,7 +7,7 @@ cursor moves are in `model.subscription`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
 
@@ -160,16 +160,7 @@ class Park(SubscriptionOperation[int]):
                 raise NotPending(
                     f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked"
                 )
-        rows = [
-            {
-                "subscription_id": place.id,
-                "seq": seq,
-                "reason": self._reason,
-                "at_us": transaction.now_us,
-                "arrow": require_message(connection, place.topic_id, seq).arrow,
-            }
-            for seq in fresh
-        ]
+        rows = [aside_row(transaction, place, seq, self._reason) for seq in fresh]
         if rows:
             cursors.insert_aside(connection, rows)
         if again:
@@ -200,6 +191,52 @@ class Unpark(SubscriptionOperation[int]):
         self._trace(transaction, trace.UNPARKED, runs_of(wanted))
         transaction.moved.add(cursor.topic)
         return len(wanted)
+
+
+class Cancel(SubscriptionOperation[int]):
+    """Give pending or parked messages up: they are never delivered. Answers with how many.
+
+    They count as expired, and as with those a replay over them makes them pending again.
+    """
+
+    def __init__(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str) -> None:
+        super().__init__(topic, subscriber)
+        self._seqs = sorted(set(seqs))
+        self._reason = reason[:_REASON_CHARACTERS_MAX]
+        if not 0 < len(self._seqs) <= limits.LIST_ROWS_MAX:
+            raise BadRequest(f"cancel 1 to {limits.LIST_ROWS_MAX} messages at once")
+
+    def carry_out(self, transaction: Transaction, place: Place) -> int:
+        """Those that the cursor has passed are forgotten; those ahead of it are marked, so that it passes them."""
+        connection, cursor = transaction.connection, place.cursor
+        aside = cursors.set_aside(connection, place.id)
+        for seq in self._seqs:
+            if seq not in aside and not cursor.acked_seq < seq <= cursor.head_seq:
+                raise NotPending(f"message {seq} is neither pending nor parked for {cursor.subscriber}")
+        wanted = [seq for seq in self._seqs if seq not in aside or not aside[seq].done]
+        fresh = [seq for seq in wanted if seq not in aside]
+        if len(aside) + len(fresh) > limits.PARKED_MAX:
+            raise LimitReached(f"{cursor.subscriber} has {len(aside)} messages set aside: cancel or unpark those first")
+        rows = [aside_row(transaction, place, seq, self._reason) for seq in fresh]
+        if rows:
+            cursors.insert_aside(connection, rows)
+        cursors.delete_aside(connection, place.id, [seq for seq in wanted if seq <= cursor.acked_seq])
+        ahead = [seq for seq in wanted if seq > cursor.acked_seq]
+        cursors.update_aside(connection, place.id, ahead, done=True, returned=False)
+        cursors.expire_some(connection, place.id, runs_of(wanted))
+        self._trace(transaction, trace.CANCELLED, runs_of(wanted), self._reason)
+        return len(wanted)
+
+
+def aside_row(transaction: Transaction, place: Place, seq: int, reason: str) -> dict[str, Any]:
+    """A message of the log as a row set aside."""
+    return {
+        "subscription_id": place.id,
+        "seq": seq,
+        "reason": reason,
+        "at_us": transaction.now_us,
+        "arrow": require_message(transaction.connection, place.topic_id, seq).arrow,
+    }
 
 
 class Replay(SubscriptionOperation[Cursor]):

@@ -18,6 +18,13 @@ from pregon import limits
 from pregon.clock import monotonic_ms
 from pregon.errors import HubBusy
 
+_FORGOTTEN_MAX = 1_000
+"""Waiters that nobody waits for and that still stand in line for their deadline."""
+
+
+def _nothing() -> None:
+    """There is nothing to forget."""
+
 
 @dataclass(order=True, slots=True)
 class _Waiter:
@@ -66,24 +73,40 @@ class WaitingRoom:
         """Which changes of the topic who reads from now on will see."""
         return self._versions.get(topic, 0)
 
-    def wait(self, topic: str, seen_version: int, wait_ms: float, call: Callable[[bool], None]) -> None:
+    def wait(self, topic: str, seen_version: int, wait_ms: float, call: Callable[[bool], None]) -> Callable[[], None]:
         """Call with True when the topic moves on from the version that was seen, with False when the time is up.
 
-        Raises HubBusy when too many wait.
+        Returns what to call when nobody waits for it any more. Raises HubBusy when too many wait.
         """
         with self._changed:
             is_stopping = self._is_stopping
             if self.version(topic) != seen_version and not is_stopping:
                 self._ready.append((call, True))
                 self._changed.notify()
-                return
+                return _nothing
             if not is_stopping:
-                self._keep(topic, wait_ms, call)
-                return
+                waiter = self._keep(topic, wait_ms, call)
+                return lambda: self._forget(waiter)
         # Nobody calls any more: the one who came says it to itself.
         call(False)
+        return _nothing
 
-    def _keep(self, topic: str, wait_ms: float, call: Callable[[bool], None]) -> None:
+    def _forget(self, waiter: _Waiter) -> None:
+        """Its place is free; it is never called."""
+        with self._changed:
+            if waiter.call is not None:
+                waiter.call = None
+                self._count -= 1
+                waiters = self._by_topic.get(waiter.topic, [])
+                if waiter in waiters:
+                    waiters.remove(waiter)
+                if not waiters:
+                    self._by_topic.pop(waiter.topic, None)
+                if len(self._by_deadline) > 2 * self._count + _FORGOTTEN_MAX:
+                    self._by_deadline = [one for one in self._by_deadline if one.call is not None]
+                    heapq.heapify(self._by_deadline)
+
+    def _keep(self, topic: str, wait_ms: float, call: Callable[[bool], None]) -> _Waiter:
         if self._count >= limits.WAITERS_MAX:
             raise HubBusy(f"{self._count} pulls are waiting already: pull again without waiting")
         waiter = _Waiter(monotonic_ms() + wait_ms, next(self._numbers), topic, call)
@@ -92,6 +115,7 @@ class WaitingRoom:
         heapq.heappush(self._by_deadline, waiter)
         if self._by_deadline[0] is waiter:
             self._changed.notify()
+        return waiter
 
     def topics_moved(self, topics: Iterable[str]) -> None:
         """Something in these topics became pending: published, unparked, replayed."""

@@ -93,11 +93,11 @@ class Packing:
     def __len__(self) -> int:
         return len(self.bodies)
 
-    def add(self, message: Outgoing, published_us: int) -> None:
-        """One more message, already checked."""
+    def add(self, message: Outgoing, published_us: int, id: str | None = None) -> None:
+        """One more message, already checked; with an id of its own, or the one that is given."""
         if self.is_plain:
             self._say_more()
-        self._ids.append(message.id)
+        self._ids.append(id or message.id)
         self._keys.append(message.key)
         self._content_types.append(message.content_type)
         self._headers.append(message.headers)

@@ -41,6 +41,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     head_seq: int = 0
     tail_seq: int = 1
     bytes: int = 0
+    schema_version: int = 0
+    """The newest version of its schema; 0 when it never had one."""
     created_us: int = 0
 
 
@@ -59,6 +61,21 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     description: str = ""
+    created_us: int = 0
+
+
+class SchemaVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a topic's schema: what its messages must be from then on."""
+
+    topic: str
+    kind: str
+    """`xml` or `json` (well-formed, no more), `xsd`, `json-schema`; `none` when it was taken away."""
+    text: str = ""
+    version: int = 0
+    compatible: str = ""
+    """Whether it accepts all that the version before it did: `yes`, `no` or `unknown`."""
+    reasons: tuple[str, ...] = ()
+    """Why, when it is not `yes`."""
     created_us: int = 0
 
 

@@ -1,7 +1,10 @@
-"""One question asked of Arrow's metadata before Arrow reads it: is the batch compressed?
+"""Arrow's metadata, read and written by hand where Arrow itself would be too late or too slow.
 
-A compressed batch of 4 MiB may unpack to a gigabyte, and Arrow has no option that says how much is too
+Is a batch compressed? One of 4 MiB may unpack to a gigabyte, and Arrow has no option that says how much is too
 much. So the hub looks at the one field that tells, with every offset checked, before it decodes.
+
+One column more: a batch that is served gets its numbers without a byte of the others being moved; only the metadata
+is written anew, and the column's bytes go after the body (`with_column`).
 
 The bytes, in the order in which they are followed (all little-endian; an *offset* counts from where it stands):
 
@@ -13,7 +16,9 @@ The bytes, in the order in which they are followed (all little-endian; an *offse
         field 1                header type, 3 is RecordBatch
         field 2                offset to the RecordBatch table
         field 4                offset to custom metadata: Arrow 0.17 wrote there that a batch is compressed
+        field 3                length of the body, which comes after the metadata
     RecordBatch
+        fields 0, 1, 2         rows; a (rows, nulls) pair for each column; an (offset, length) pair for each buffer
         field 3                offset to BodyCompression: absent when the batch is not compressed
 """
 
@@ -23,7 +28,12 @@ import struct
 
 _RECORD_BATCH = 3
 _HEADER_TYPE_FIELD, _HEADER_FIELD, _CUSTOM_METADATA_FIELD = 1, 2, 4
-_COMPRESSION_FIELD = 3
+_NODES_FIELD, _BUFFERS_FIELD, _COMPRESSION_FIELD = 1, 2, 3
+_VERSION_5 = 4
+_PAIR = struct.Struct("<qq")
+# Message (its vtable first, then the table), then RecordBatch likewise, then the count of the nodes. What stands
+# where is written as positions in these 72 bytes.
+_HEAD = struct.Struct("<I 4H2H iIqhBx HHHHH2x iIqI I")
 
 
 def is_compressed(message: memoryview) -> bool:
@@ -47,6 +57,52 @@ def is_compressed(message: memoryview) -> bool:
         return _field(metadata, header, _COMPRESSION_FIELD) != 0
     except (struct.error, IndexError) as error:
         raise ValueError("its metadata points outside itself") from error
+
+
+def with_column(message: memoryview, rows: int, column_bytes: int) -> tuple[bytes, memoryview]:
+    """A record batch message with one more column of fixed width and without nulls, the last.
+
+    Returns the new beginning and the body as it was; after them come the column's bytes, a multiple of 8. Raises
+    ValueError if the message is not such a batch.
+    """
+    try:
+        marker, size = struct.unpack_from("<II", message, 0)
+        metadata, body = message[8 : 8 + size], message[8 + size :]
+        root = struct.unpack_from("<I", metadata, 0)[0]
+        header_at = _field(metadata, root, _HEADER_FIELD)
+        header = header_at + struct.unpack_from("<I", metadata, header_at)[0]
+        nodes = _pairs(metadata, _field(metadata, header, _NODES_FIELD))
+        buffers = _pairs(metadata, _field(metadata, header, _BUFFERS_FIELD))
+    except (struct.error, IndexError) as error:
+        raise ValueError("its metadata points outside itself") from error
+    if marker != 0xFFFFFFFF or column_bytes % 8 or len(body) % 8:
+        raise ValueError("it is not a record batch whose body is a multiple of 8 bytes")
+    node_count, buffer_count = len(nodes) // 16 + 1, len(buffers) // 16 + 2
+    buffers_at = 72 + 16 * node_count + 4
+    head = _HEAD.pack(
+        16,
+        *(12, 20, 16, 18, 4, 8),
+        *(12, 48 - 20, len(body) + column_bytes, _VERSION_5, _RECORD_BATCH),
+        *(10, 20, 8, 4, 16),
+        *(12, 68 - 52, rows, buffers_at - 64),
+        node_count,
+    )
+    pieces: list[bytes | memoryview] = [
+        *(head, nodes, _PAIR.pack(rows, 0)),
+        *(bytes(4), buffer_count.to_bytes(4, "little"), buffers),
+        *(_PAIR.pack(len(body), 0), _PAIR.pack(len(body), column_bytes)),
+    ]
+    new = b"".join(pieces)
+    return struct.pack("<II", 0xFFFFFFFF, len(new)) + new, body
+
+
+def _pairs(metadata: memoryview, field_at: int) -> memoryview:
+    """The bytes of a vector of pairs."""
+    start = field_at + struct.unpack_from("<I", metadata, field_at)[0]
+    count = struct.unpack_from("<I", metadata, start)[0]
+    if not field_at or start + 4 + 16 * count > len(metadata):
+        raise ValueError("its metadata points outside itself")
+    return metadata[start + 4 : start + 4 + 16 * count]
 
 
 def _field(metadata: memoryview, table: int, number: int) -> int:

@@ -20,10 +20,12 @@ REPLAYED = "replayed"
 """The subscriber's cursor was moved back: these are pending again."""
 EXPIRED = "expired"
 """Removed before the subscriber had them, by its own limit."""
+CANCELLED = "cancelled"
+"""Given up for this subscriber by an operator, or by itself: never delivered, and counted as expired."""
 REMOVED = "removed"
 """Deleted from the log by the topic's retention, when nobody needed them any more."""
 
-KINDS = (ACCEPTED, ACKNOWLEDGED, PARKED, UNPARKED, REPLAYED, EXPIRED, REMOVED)
+KINDS = (ACCEPTED, ACKNOWLEDGED, PARKED, UNPARKED, REPLAYED, EXPIRED, CANCELLED, REMOVED)
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ def _topic(row: Any) -> Topic:
         head_seq=row.head_seq,
         tail_seq=row.tail_seq,
         bytes=row.bytes,
+        schema_version=row.schema_version,
         created_us=row.created_us,
     )
 

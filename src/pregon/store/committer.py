@@ -35,7 +35,7 @@ from pregon.store.transaction import Operation, Transaction
 
 log = logging.getLogger("pregon.store")
 
-_HERE_BYTES_MAX = 64 * 1024
+HERE_BYTES_MAX = 64 * 1024
 """More than this is left to the thread, so that the door can check what comes next while it is written."""
 _PAGES_BYTES = 32 * 1024
 """What a transaction writes to the log besides its messages: pages of indexes, cursors and traces."""
@@ -109,13 +109,13 @@ class Committer:
         """A burst of operations comes from the calling thread: do not wake the committer's for each."""
         self._is_held = True
 
-    def let_go(self) -> None:
+    def let_go(self, here_bytes_max: int = HERE_BYTES_MAX) -> None:
         """The burst is over: commit it here if it is small and nobody is writing, else wake the thread."""
         with self._arrived:
             self._is_held = False
             if not self._queue:
                 return
-            is_small = self._queue_bytes <= _HERE_BYTES_MAX
+            is_small = self._queue_bytes <= here_bytes_max
             if not is_small or self._is_stopping or not self._writing.acquire(blocking=False):
                 self._arrived.notify()
                 return

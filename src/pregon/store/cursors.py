@@ -148,18 +148,22 @@ def _replace_range(connection: Connection, subscription_id: int, row: Any, last_
 
 def expire_through(connection: Connection, place: Place, acked_seq: int, runs: Sequence[tuple[int, int]]) -> None:
     """Settle everything up to a number, of which the messages in `runs` were never acknowledged."""
+    move_cursor(connection, place.id, acked_seq)
+    expire_some(connection, place.id, runs)
+
+
+def expire_some(connection: Connection, subscription_id: int, runs: Sequence[tuple[int, int]]) -> None:
+    """Count the messages in `runs` as never acknowledged, wherever the cursor is."""
+    if not runs:
+        return
     count = sum(last - first + 1 for first, last in runs)
     connection.execute(
-        update(subscription)
-        .where(subscription.c.id == place.id)
-        .values(acked_seq=acked_seq, expired=subscription.c.expired + count)
+        update(subscription).where(subscription.c.id == subscription_id).values(expired=subscription.c.expired + count)
     )
-    _FORGET_DONE.run(connection, {"subscription_id": place.id, "acked_seq": acked_seq})
-    if runs:
-        connection.execute(
-            insert(expired_range),
-            [{"subscription_id": place.id, "first_seq": first, "last_seq": last} for first, last in runs],
-        )
+    connection.execute(
+        insert(expired_range),
+        [{"subscription_id": subscription_id, "first_seq": first, "last_seq": last} for first, last in runs],
+    )
 
 
 def forget_expired(connection: Connection, topic_id: int, tail_seq: int) -> None:
@@ -199,7 +203,7 @@ def insert_aside(connection: Connection, rows: Sequence[dict[str, Any]]) -> None
 
 
 def update_aside(connection: Connection, subscription_id: int, seqs: Iterable[int], **values: Any) -> None:
-    """Change exceptions: returned, handed_out, reason."""
+    """Change exceptions: returned, handed_out, done, reason."""
     connection.execute(
         update(parked).where(parked.c.subscription_id == subscription_id, parked.c.seq.in_(list(seqs))).values(**values)
     )

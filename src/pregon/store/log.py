@@ -10,6 +10,7 @@ Promises:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -44,7 +45,14 @@ _SIZES = Prepared(
     .order_by(batch.c.key)
     .limit(bindparam("rows"))
 )
+_ENDS = Prepared(
+    select(topic.c.id, topic.c.tail_seq, topic.c.head_seq).where(topic.c.name == bindparam("name"), ~topic.c.deleted)
+)
 _ROWS_READ_AT_ONCE = 8
+_WHOLE_BATCHES_MAX = 32
+_FEW_MESSAGES = 100
+_KEPT_BATCHES = 4
+"""Of at most 4 MiB each, for each of a few readers."""
 SEQ_BITS = 40
 _SEQ_MAX = (1 << SEQ_BITS) - 1
 TOPIC_ID_MAX = (1 << (63 - SEQ_BITS)) - 1
@@ -59,6 +67,12 @@ class BatchSize:
     bytes: int
     first_us: int
     last_us: int
+
+
+def find_ends(connection: Connection, topic_name: str) -> tuple[int, int, int] | None:
+    """A topic's id, and the numbers of its oldest and its newest message; None if there is no such topic."""
+    found = _ENDS.run(connection, {"name": topic_name})
+    return tuple(found[0]) if found else None
 
 
 def batch_key(topic_id: int, seq: int) -> int:
@@ -105,10 +119,29 @@ def read_batches(connection: Connection, topic_id: int, first_seq: int) -> Itera
         rows = _ROWS_READ_AT_ONCE
 
 
+def read_whole(
+    connection: Connection, topic_id: int, first_seq: int, last_seq: int, *, bytes_max: int
+) -> list[StoredBatch]:
+    """What the log has between two numbers, batches as they are but at the ends; the first, however large it is."""
+    rows = size = 0
+    for key, messages, size_bytes, *_ in _SIZES.run(connection, _span(topic_id, first_seq, _WHOLE_BATCHES_MAX)):
+        size += size_bytes
+        if (key & _SEQ_MAX) - messages + 1 > last_seq or (rows and size > bytes_max):
+            break
+        rows += 1
+    found = _READ.run(connection, _span(topic_id, first_seq, rows)) if rows else []
+    batches = [StoredBatch((key & _SEQ_MAX) - messages + 1, messages, arrow) for key, messages, arrow in found]
+    return [batch.cut(first_seq, last_seq) for batch in batches]
+
+
 def read_range(
     connection: Connection, topic_id: int, first_seq: int, last_seq: int, *, messages_max: int, bytes_max: int
 ) -> list[StoredBatch]:
     """What the log has between two numbers, cut to fit; the first message goes however large it is."""
+    if messages_max <= _FEW_MESSAGES:
+        few = _read_few(connection, topic_id, first_seq, min(last_seq, first_seq + messages_max - 1))
+        if few is not None:
+            return [_shrink(few, bytes_max)]
     pieces: list[StoredBatch] = []
     size = count = 0
     for stored in read_batches(connection, topic_id, first_seq):
@@ -125,6 +158,31 @@ def read_range(
         size += len(piece.arrow)
         count += piece.count
     return pieces
+
+
+def _read_few(connection: Connection, topic_id: int, first_seq: int, last_seq: int) -> StoredBatch | None:
+    """A few messages out of a larger batch that has them all; None if there is no such batch.
+
+    Who takes a few at a time comes back for the next: the batch is kept for it, a few of them for each connection.
+    """
+    found = _SIZES.run(connection, _span(topic_id, first_seq, 1))
+    if not found:
+        return None
+    key, messages, *_ = found[0]
+    batch_last = key & _SEQ_MAX
+    if not batch_last - messages < first_seq <= last_seq <= batch_last or last_seq - first_seq + 1 == messages:
+        return None
+    kept: OrderedDict[tuple[int, ...], StoredBatch] = connection.info.setdefault("recent batches", OrderedDict())
+    # Merging puts another batch in the place of one, but never one of the same size and times.
+    known = kept.get(tuple(found[0]))
+    if known is None:
+        ((_, _, arrow),) = _READ.run(connection, _span(topic_id, first_seq, 1))
+        known = kept[tuple(found[0])] = StoredBatch(batch_last - messages + 1, messages, arrow)
+        if len(kept) > _KEPT_BATCHES:
+            kept.popitem(last=False)
+    else:
+        kept.move_to_end(tuple(found[0]))
+    return known.cut(first_seq, last_seq)
 
 
 def _shrink(piece: StoredBatch, bytes_max: int) -> StoredBatch:

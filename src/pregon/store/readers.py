@@ -1,6 +1,7 @@
 """Reader threads: reads happen beside the writer, each thread with a connection of its own.
 
-The queue is bounded: `submit` raises HubBusy instead of growing. A read never waits for the writer.
+The queue is bounded: `submit` raises HubBusy instead of growing. A read never waits for the writer. A small read is
+carried out by who asks, if nobody else is doing that: handing it to a thread and back takes longer than the read.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from pregon import limits
 from pregon.errors import HubBusy, HubStopping, InternalError, PregonError
 from pregon.store.database import Database
+from pregon.store.prepared import Prepared
 from pregon.store.ticket import Ticket
 
 log = logging.getLogger("pregon.store")
+_BEGIN, _COMMIT = Prepared(text("BEGIN")), Prepared(text("COMMIT"))
 T = TypeVar("T")
 
 _Job = tuple[Callable[[Connection], Any], Ticket[Any]]
@@ -33,6 +36,8 @@ class Readers:
         # The simple queue is written in C; its bound is kept in `submit`.
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._is_stopping = False
+        self._here = threading.Lock()
+        self._here_connection: Connection | None = None
         self._threads = [
             threading.Thread(target=self._run, name=f"pregon-reader-{number}", daemon=True)
             for number in range(1, threads + 1)
@@ -50,14 +55,33 @@ class Readers:
             self._jobs.put(None)
         for thread in self._threads:
             thread.join()
+        with self._here:
+            if self._here_connection is not None:
+                self._here_connection.close()
+                self._here_connection = None
 
-    def submit(self, read: Callable[[Connection], T], ticket: Ticket[T]) -> None:
+    def submit(self, read: Callable[[Connection], T], ticket: Ticket[T], *, is_small: bool = False) -> None:
         """Resolve the ticket with what `read` returns; raises HubBusy or HubStopping."""
         if self._is_stopping:
             raise HubStopping("the hub is stopping: connect again in a moment")
+        if is_small and self._jobs.empty() and self._here.acquire(blocking=False):
+            try:
+                self._read_here(read, ticket)
+            finally:
+                self._here.release()
+            return
         if self._jobs.qsize() >= limits.READ_QUEUE_MAX:
             raise HubBusy("the hub has more to read than it can queue: ask again after a pause")
         self._jobs.put((read, ticket))
+
+    def _read_here(self, read: Callable[[Connection], T], ticket: Ticket[T]) -> None:
+        try:
+            if self._here_connection is None:
+                self._here_connection = self._database.connect()
+        except PregonError as error:
+            ticket.fail(error)
+        else:
+            _answer(ticket, self._database, self._here_connection, read)
 
     def _run(self) -> None:
         connection = self._database.connect()
@@ -82,11 +106,11 @@ def _answer(ticket: Ticket[T], database: Database, connection: Connection, read:
 def read_now(database: Database, connection: Connection, read: Callable[[Connection], T]) -> T:
     """Read in one snapshot of the database; raises only our errors."""
     try:
-        connection.exec_driver_sql("BEGIN")
+        _BEGIN.run(connection, {})
         try:
             return read(connection)
         finally:
-            connection.exec_driver_sql("COMMIT")
+            _COMMIT.run(connection, {})
     except DBAPIError as error:
         raise database.translate(error) from error
     except PregonError:

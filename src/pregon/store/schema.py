@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD_REVISION = "0002"
+HEAD_REVISION = "0003"
 """The newest migration: a database at another revision is upgraded, or refused if it is newer."""
 
 metadata = MetaData(
@@ -56,6 +56,8 @@ topic = Table(
     Column("accepted_us", BigInteger, nullable=False, server_default=_ZERO),
     # Up to here small neighbouring batches have been merged.
     Column("merged_seq", BigInteger, nullable=False, server_default=_ZERO),
+    # The newest version of its schema; 0 when it never had one.
+    Column("schema_version", Integer, nullable=False, server_default=_ZERO),
     # A deleted topic has given up its name and waits for its batches to be removed little by little.
     Column("deleted", Boolean, nullable=False, server_default=false()),
     Column("created_us", BigInteger, nullable=False),
@@ -188,3 +190,35 @@ trace = Table(
     Column("detail", Text, nullable=False, server_default=""),
 )
 Index("ix_trace_topic_last_seq", trace.c.topic, trace.c.last_seq)
+
+topic_schema = Table(
+    "topic_schema",
+    metadata,
+    Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    # xml, json, xsd, json-schema; none when the schema was taken away.
+    Column("kind", String(20), nullable=False),
+    Column("text", Text, nullable=False),
+    # Whether it accepts all that the version before it did: yes, no or unknown, and why, a reason a line.
+    Column("compatible", String(10), nullable=False),
+    Column("reasons", Text, nullable=False, server_default=""),
+    Column("created_us", BigInteger, nullable=False),
+)
+
+access_key = Table(
+    "access_key",
+    metadata,
+    # The public part; of the secret there is only its SHA-256.
+    Column("id", String(20), primary_key=True),
+    Column("kind", String(20), nullable=False),
+    Column("owner", String(160), nullable=False),
+    Column("secret_hash", LargeBinary(32), nullable=False),
+    # Of a token, separated by spaces.
+    Column("scopes", String(100), nullable=False, server_default=""),
+    Column("label", Text, nullable=False, server_default=""),
+    Column("requests_per_s", Integer),
+    Column("body_bytes_max", Integer),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger),
+)
+Index("ix_access_key_kind_owner", access_key.c.kind, access_key.c.owner)

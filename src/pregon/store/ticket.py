@@ -22,7 +22,7 @@ _callback_lock = threading.Lock()
 class Ticket(Generic[T]):
     """Resolved once, with a value or an error."""
 
-    __slots__ = ("_callback", "_error", "_event", "_value", "is_done")
+    __slots__ = ("_callback", "_error", "_event", "_value", "give_up", "is_done")
 
     def __init__(self) -> None:
         self.is_done = False
@@ -30,6 +30,13 @@ class Ticket(Generic[T]):
         self._error: PregonError | None = None
         self._callback: Callable[[Ticket[T]], None] | None = None
         self._event: threading.Event | None = None
+        self.give_up: Callable[[], None] | None = None
+        """What to call when nobody waits for the answer any more; only an answer that takes long has it."""
+
+    def abandon(self) -> None:
+        """Nobody waits for the answer any more; it may still come."""
+        if self.give_up is not None and not self.is_done:
+            self.give_up()
 
     def resolve(self, value: T) -> None:
         """Answer with a value."""

@@ -41,16 +41,22 @@ class Transaction:
     traces: list[Trace] = field(default_factory=list)
     results: list[tuple[Ticket[Any], Any]] = field(default_factory=list)
     """Answers to give once the transaction is on disk."""
+    after_commit: list[Callable[[], None]] = field(default_factory=list)
+    """What to do once it is on disk, before any answer is given: memories of the catalogue to renew."""
     _finishers: list[Callable[[Transaction], None]] = field(default_factory=list)
 
     def finish_with(self, finisher: Callable[[Transaction], None]) -> None:
-        """Call this before the commit, after every operation."""
+        """Call this before the commit, after every operation, and perhaps before: it may be called again."""
         self._finishers.append(finisher)
+
+    def settle(self) -> None:
+        """Write what is gathered so far: what comes next may change what it was allowed by."""
+        for finisher in self._finishers:
+            finisher(self)
 
     def finish(self) -> None:
         """Run the finishers, in the order in which they came, and write the traces."""
-        for finisher in self._finishers:
-            finisher(self)
+        self.settle()
         write_traces(self.connection, self.traces)
 
 

@@ -37,6 +37,7 @@ class Command(IntEnum):
     SHOW = 16
     LIST = 17
     STATUS = 18
+    CANCEL = 19
 
 
 Number = Annotated[int, msgspec.Meta(ge=-INTEGER_MAX, le=INTEGER_MAX)]
@@ -47,7 +48,13 @@ class Header(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What every header is."""
 
 
-class Ping(Header):
+class Request(Header, kw_only=True):
+    """What every request may say besides: the key or token of who asks."""
+
+    auth: str = ""
+
+
+class Ping(Request):
     """Are you there? Answered with Pong."""
 
 
@@ -58,7 +65,7 @@ class Pong(Header):
     now_us: Number = 0
 
 
-class Publish(Header):
+class Publish(Request):
     """Store one message; the payload is its body. Answered with Published."""
 
     topic: str
@@ -70,7 +77,7 @@ class Publish(Header):
     published_us: Number = 0
 
 
-class PublishBatch(Header):
+class PublishBatch(Request):
     """Store a batch; the payload is an Arrow record batch message of version 1. Answered with Published."""
 
     topic: str
@@ -87,7 +94,7 @@ class Published(Header):
     duplicate: bool = False
 
 
-class Pull(Header):
+class Pull(Request):
     """What is pending. Answered with Messages."""
 
     topic: str
@@ -100,7 +107,7 @@ class Pull(Header):
     wait_ms: Number = 0
 
 
-class Read(Header):
+class Read(Request):
     """Messages by number, whoever subscribed. Answered with Messages."""
 
     topic: str
@@ -121,7 +128,7 @@ class Messages(Header):
     tail_seq: Number = 0
 
 
-class Ack(Header):
+class Ack(Request):
     """Acknowledge everything up to seq. Answered with Acked."""
 
     topic: str
@@ -136,7 +143,7 @@ class Acked(Header):
     acked_seq: Number
 
 
-class Park(Header):
+class Park(Request):
     """Set pending messages aside. Answered with Count."""
 
     topic: str
@@ -145,7 +152,7 @@ class Park(Header):
     reason: str = ""
 
 
-class Unpark(Header):
+class Unpark(Request):
     """Deliver parked messages again; no numbers means all. Answered with Count."""
 
     topic: str
@@ -153,7 +160,16 @@ class Unpark(Header):
     seqs: list[Number] = []
 
 
-class Parked(Header):
+class Cancel(Request):
+    """Give pending or parked messages up: never delivered. Answered with Count."""
+
+    topic: str
+    subscriber: str
+    seqs: list[Number]
+    reason: str = ""
+
+
+class Parked(Request):
     """What is set aside, after a number. Answered with Rows."""
 
     topic: str
@@ -161,7 +177,7 @@ class Parked(Header):
     after_seq: Number = 0
 
 
-class Replay(Header):
+class Replay(Request):
     """Move the cursor back to a number or to a time. Answered with Cursor."""
 
     topic: str
@@ -170,7 +186,7 @@ class Replay(Header):
     from_us: Number | None = None
 
 
-class Account(Header):
+class Account(Request):
     """Where every message of a subscription is. Answered with Rows of one."""
 
     topic: str
@@ -190,20 +206,20 @@ class Count(Header):
     count: Number
 
 
-class Traces(Header):
+class Traces(Request):
     """Search the traces. Answered with Rows."""
 
     query: dict[str, Any] = {}
 
 
-class Create(Header):
+class Create(Request):
     """Register an entry of a kind. Answered with Rows of one."""
 
     kind: str
     entry: dict[str, Any]
 
 
-class Update(Header):
+class Update(Request):
     """Change some fields of an entry. Answered with Rows of one."""
 
     kind: str
@@ -211,21 +227,21 @@ class Update(Header):
     values: dict[str, Any]
 
 
-class Delete(Header):
+class Delete(Request):
     """Delete an entry. Answered with Count."""
 
     kind: str
     names: list[str]
 
 
-class Show(Header):
+class Show(Request):
     """One entry. Answered with Rows of one."""
 
     kind: str
     names: list[str]
 
 
-class List(Header):
+class List(Request):
     """Entries of a kind, by name, after a name. Answered with Rows."""
 
     kind: str
@@ -234,7 +250,7 @@ class List(Header):
     max: Number = 100
 
 
-class Status(Header):
+class Status(Request):
     """How the hub is. Answered with Rows of one."""
 
 
@@ -271,6 +287,7 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.SHOW: (Show, Rows),
     Command.LIST: (List, Rows),
     Command.STATUS: (Status, Rows),
+    Command.CANCEL: (Cancel, Count),
 }
 COMMAND_OF = {request: int(command) for command, (request, _) in REQUESTS.items()}
 

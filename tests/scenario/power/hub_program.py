@@ -21,7 +21,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from pregon.hub.hub import Hub, HubOptions
+from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.hub.pull import PullRequest
 from pregon.model.batch import pack
 from pregon.model.catalog import Subscription

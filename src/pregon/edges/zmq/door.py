@@ -28,9 +28,14 @@ class Door:
     def stop(self) -> None:
         """Close it, and wait until it is closed."""
         self._is_stopping = True
-        self._bell.ring()
         if self._thread.is_alive():
+            self._bell.ring()
             self._thread.join()
+
+    def give_back(self) -> None:
+        """Give back what a door has that is never opened."""
+        self._socket.close(linger=0)
+        self._bell.close()
 
     def _run(self) -> None:
         poller = zmq.Poller()

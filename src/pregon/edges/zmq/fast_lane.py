@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Protocol
 
 import zmq
 
-from pregon.edges.zmq.dispatch import Dispatcher, Frames, Reply
+from pregon.edges.bridge import BurstCommitter
+from pregon.edges.dispatch import Dispatcher, Frames, Reply
 from pregon.edges.zmq.door import Door
 from pregon.edges.zmq.sockets import receive_waiting
 
@@ -23,18 +23,6 @@ _ANSWERS_WAITING_MAX = 4_000
 _BYTES_ON_THEIR_WAY_MAX = 32 * 1024 * 1024
 """Messages given to ZeroMQ for one client and not yet written to its connection."""
 _CLIENTS_REMEMBERED_MAX = 1_000
-
-
-class BurstCommitter(Protocol):
-    """Who commits a burst of requests in the thread that read them, if that is the quickest."""
-
-    def hold(self) -> None:
-        """A burst begins."""
-        ...
-
-    def let_go(self) -> None:
-        """It is over."""
-        ...
 
 
 class FastLane(Door):

@@ -4,7 +4,8 @@
 
 Any plain SUB socket in any language may subscribe by topic prefix. The feed shows what happens now and
 keeps nothing: a subscriber that is slow or away misses messages, and sees it by the gap in `seq`; what must
-not be missed is pulled. Batches are only taken apart while somebody is subscribed to their topic.
+not be missed is pulled. Batches are only taken apart while somebody is subscribed to their topic. A SUB socket
+presents no key, so a hub that has an administrator shows nothing here.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import zmq
 from pregon import limits
 from pregon.edges.zmq.door import Door
 from pregon.edges.zmq.sockets import receive_waiting
-from pregon.hub.counters import Counters
+from pregon.hub.gate import Gate
+from pregon.security.callers import ANYBODY
+from pregon.security.keys import READ
 from pregon.store.transaction import Accepted
 
 log = logging.getLogger("pregon.edges")
@@ -31,16 +34,17 @@ _PREFIXES_MAX = 200
 class Feed(Door):
     """Shows what was accepted."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, counters: Counters) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, gate: Gate) -> None:
         super().__init__("feed", context, zmq.XPUB, address)
-        self._counters = counters
+        self._gate = gate
+        self._counters = gate.hub.counters
         self._batches: queue.Queue[Accepted] = queue.Queue(limits.FEED_QUEUE_BATCHES_MAX)
         self._subscribed: set[bytes] = set()
         self._prefixes: tuple[bytes, ...] = ()
 
     def accepted(self, batches: Sequence[Accepted]) -> None:
         """Called by the committer: queue what somebody is subscribed to, and never wait."""
-        if not self._prefixes:
+        if not self._prefixes or not self._gate.rules.may(ANYBODY, READ):
             return
         for one in batches:
             if one.topic.encode().startswith(self._prefixes):

@@ -5,7 +5,8 @@
 
 A PUSH socket gets no answer, so nothing is acknowledged here: what the hub has not yet written when it is
 killed is lost. While the hub's queue is full the door reads nothing, and ZeroMQ makes the senders wait.
-What cannot be stored (a bad name, too large, malformed) is dropped, counted and logged.
+What cannot be stored (a bad name, too large, malformed, in the name of one who has a key) is dropped, counted
+and logged.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import zmq
 from pregon.edges.zmq.door import Door
 from pregon.edges.zmq.sockets import receive_waiting
 from pregon.errors import BadRequest, HubBusy, PregonError
-from pregon.hub.hub import Hub
-from pregon.hub.publish import Published
+from pregon.hub.gate import Gate
+from pregon.hub.way import Published
 from pregon.limits import HEADER_BYTES_MAX
 from pregon.model.message import DEFAULT_CONTENT_TYPE, Outgoing
+from pregon.security.callers import ANYBODY
 from pregon.store.ticket import Ticket
 
 log = logging.getLogger("pregon.edges")
@@ -69,9 +71,10 @@ def decode_ingest(frames: Sequence[bytes]) -> tuple[str, str, Outgoing]:
 class Ingest(Door):
     """Takes messages from plain senders."""
 
-    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, hub: Hub) -> None:
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], address: str, gate: Gate) -> None:
         super().__init__("ingest", context, zmq.PULL, address)
-        self._hub = hub
+        self._gate = gate
+        self._counters = gate.hub.counters
         self._in_flight = 0
         self._settled = 0
 
@@ -100,7 +103,7 @@ class Ingest(Door):
         while not self._is_stopping:
             if self._in_flight - self._settled < _IN_FLIGHT_MAX:
                 try:
-                    return self._hub.publish(topic, producer, message)
+                    return self._gate.publish(ANYBODY, topic, producer, message)
                 except HubBusy:
                     pass
             threading.Event().wait(_PAUSE_MS / 1_000)
@@ -111,10 +114,10 @@ class Ingest(Door):
         self._settled += 1
         try:
             ticket.value()
-            self._hub.counters.ingest_messages += 1
+            self._counters.ingest_messages += 1
         except PregonError as error:
             self._drop(error)
 
     def _drop(self, error: PregonError) -> None:
-        self._hub.counters.ingest_dropped += 1
+        self._counters.ingest_dropped += 1
         log.warning("ingest dropped a message", extra={"code": error.code, "reason": str(error)})

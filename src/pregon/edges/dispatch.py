@@ -1,0 +1,282 @@
+"""What each command of PREGON/1 asks of the hub, and how the answer is written.
+
+`Dispatcher.handle` takes the frames of one request and calls back with the frames of its answer, exactly
+once, from whichever thread has it. Whatever the frames are, the answer is a result or an error.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from pregon.clock import wall_us
+from pregon.errors import BadRequest, InternalError, PregonError
+from pregon.hub.access import NewKey
+from pregon.hub.gate import Gate
+from pregon.hub.pull import PullRequest
+from pregon.hub.registry import KINDS
+from pregon.model.batch import StoredBatch, decode_sent
+from pregon.model.catalog import SchemaVersion
+from pregon.model.message import Outgoing
+from pregon.model.trace import TraceQuery
+from pregon.security.callers import Caller
+from pregon.security.keys import READ
+from pregon.store.ticket import Ticket
+from pregon.version import __version__
+from pregon.wire import commands as c
+from pregon.wire.commands import Command
+from pregon.wire.frames import ANSWER_BIT, ERROR, Request, decode_request, encode_prelude, peek_request_id
+
+log = logging.getLogger("pregon.edges")
+
+_PING, _STATUS = int(Command.PING), int(Command.STATUS)
+
+Frames = list[Any]
+Reply = Callable[[Frames], None]
+_Written = tuple[c.Header, Sequence[Any]]
+_Answered = tuple[Ticket[Any], Callable[[Any], _Written]]
+_Verb = Callable[[Caller, Any, Sequence[Any]], _Answered]
+
+KEY, SCHEMA = "key", "schema"
+"""Kinds that are created, listed and deleted like entries of the catalogue, and are none."""
+_ALL_KINDS = (*KINDS, KEY, SCHEMA)
+
+
+class Dispatcher:
+    """Turns requests into verbs and verbs' answers into frames."""
+
+    def __init__(self, gate: Gate, status: Callable[[], dict[str, Any]]) -> None:
+        self._gate = gate
+        self._counters = gate.hub.counters
+        self._body_bytes_max = gate.hub.options.body_bytes_max
+        self._status = status
+        self._verbs: dict[int, _Verb] = {
+            int(Command.PUBLISH): self._publish,
+            int(Command.PUBLISH_BATCH): self._publish_batch,
+            int(Command.PULL): self._pull,
+            int(Command.ACK): self._ack,
+            int(Command.READ): self._read,
+            int(Command.PARK): self._park,
+            int(Command.UNPARK): self._unpark,
+            int(Command.PARKED): self._parked,
+            int(Command.REPLAY): self._replay,
+            int(Command.ACCOUNT): self._account,
+            int(Command.TRACES): self._traces,
+            int(Command.CREATE): self._create,
+            int(Command.UPDATE): self._update,
+            int(Command.DELETE): self._delete,
+            int(Command.SHOW): self._show,
+            int(Command.LIST): self._list,
+            int(Command.CANCEL): self._cancel,
+        }
+
+    def handle(self, frames: Sequence[Any], reply: Reply, presented: str = "") -> Callable[[], None]:
+        """Carry out the request in the frames, of who presents a key there, or has presented it already.
+
+        Returns what to call when nobody waits for the answer any more.
+        """
+        counters = self._counters
+        counters.requests += 1
+        try:
+            request = decode_request(frames)
+        except PregonError as error:
+            counters.frames_malformed += 1
+            reply(_error_frames(peek_request_id(frames), error))
+            return _nothing
+        try:
+            return self._carry_out(request, reply, presented)
+        except PregonError as error:
+            counters.requests_failed += 1
+            reply(_error_frames(request.id, error))
+        except Exception:  # An edge: whatever a request breaks, its sender is told and the hub goes on.
+            log.exception("a request failed by a bug", extra={"command": request.command})
+            counters.requests_failed += 1
+            reply(_error_frames(request.id, InternalError("the hub failed to carry this out; its log says why")))
+        return _nothing
+
+    def _carry_out(self, request: Request, reply: Reply, presented: str) -> Callable[[], None]:
+        command = request.command
+        decoder = c.REQUEST_DECODERS.get(command)
+        if decoder is None:
+            raise BadRequest(f"{command} is not a command of PREGON/1")
+        try:
+            header = decoder.decode(request.header)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadRequest(f"the header of {Command(command).name} is wrong: {str(error)[:200]}") from error
+        prelude = encode_prelude(command | ANSWER_BIT, request.id)
+        caller = self._gate.identify(header.auth or presented)
+        if command == _PING:
+            reply([prelude, c.encode_header(c.Pong(version=__version__, now_us=wall_us()))])
+            return _nothing
+        if command == _STATUS:
+            self._gate.rules.require(caller, READ)
+            reply([prelude, c.encode_header(c.Rows(rows=[self._status()]))])
+            return _nothing
+        ticket, write = self._verbs[command](caller, header, request.payload)
+
+        def done(resolved: Ticket[Any]) -> None:
+            try:
+                answer, payload = write(resolved.value())
+            except PregonError as error:
+                self._counters.requests_failed += 1
+                reply(_error_frames(request.id, error))
+            else:
+                reply([prelude, c.encode_header(answer), *payload])
+
+        ticket.when_done(done)
+        return ticket.abandon
+
+    # One method a command: the ticket of its verb, and how to write its answer.
+
+    def _publish(self, caller: Caller, header: c.Publish, payload: Sequence[Any]) -> _Answered:
+        message = Outgoing(_one(payload), header.id, header.key, header.content_type, header.headers)
+        ticket = self._gate.publish(caller, header.topic, header.producer, message, header.published_us)
+        return ticket, _write_published
+
+    def _publish_batch(self, caller: Caller, header: c.PublishBatch, payload: Sequence[Any]) -> _Answered:
+        if len(header.session.encode()) > 200 or header.number < 0 or bool(header.session) != bool(header.number):
+            raise BadRequest("a batch has a session of at most 200 bytes and a number from 1 on, or neither")
+        batch = decode_sent(_one(payload), self._body_bytes_max)
+        way = (header.topic, header.producer)
+        ticket = self._gate.publish_batch(caller, way, batch, header.session, header.number)
+        return ticket, _write_published
+
+    def _pull(self, caller: Caller, header: c.Pull, payload: Sequence[Any]) -> _Answered:
+        request = PullRequest(
+            topic=header.topic,
+            subscriber=header.subscriber,
+            ack=header.ack,
+            epoch=header.epoch,
+            after=header.after,
+            messages_max=header.max,
+            bytes_max=header.bytes_max,
+            wait_ms=header.wait_ms,
+        )
+        return self._gate.pull(caller, request), lambda pulled: _messages(
+            pulled.batches, epoch=pulled.epoch, acked_seq=pulled.acked_seq, head_seq=pulled.head_seq
+        )
+
+    def _read(self, caller: Caller, header: c.Read, payload: Sequence[Any]) -> _Answered:
+        numbers = (header.first_seq, header.last_seq)
+        ticket = self._gate.read_log(caller, header.topic, numbers, header.max, header.bytes_max)
+        return ticket, lambda read: _messages(read.batches, head_seq=read.head_seq, tail_seq=read.tail_seq)
+
+    def _ack(self, caller: Caller, header: c.Ack, payload: Sequence[Any]) -> _Answered:
+        ticket = self._gate.ack(caller, header.topic, header.subscriber, header.seq, header.epoch)
+        return ticket, lambda acked_seq: (c.Acked(acked_seq=acked_seq), ())
+
+    def _park(self, caller: Caller, header: c.Park, payload: Sequence[Any]) -> _Answered:
+        return self._gate.park(caller, header.topic, header.subscriber, header.seqs, header.reason), _write_count
+
+    def _unpark(self, caller: Caller, header: c.Unpark, payload: Sequence[Any]) -> _Answered:
+        return self._gate.unpark(caller, header.topic, header.subscriber, header.seqs), _write_count
+
+    def _cancel(self, caller: Caller, header: c.Cancel, payload: Sequence[Any]) -> _Answered:
+        ticket = self._gate.cancel(caller, header.topic, header.subscriber, header.seqs, header.reason)
+        return ticket, _write_count
+
+    def _parked(self, caller: Caller, header: c.Parked, payload: Sequence[Any]) -> _Answered:
+        ticket = self._gate.list_parked(caller, header.topic, header.subscriber, header.after_seq)
+        return ticket, lambda rows: (c.Rows(rows=rows), ())
+
+    def _replay(self, caller: Caller, header: c.Replay, payload: Sequence[Any]) -> _Answered:
+        ticket = self._gate.replay(
+            caller, header.topic, header.subscriber, from_seq=header.from_seq, from_us=header.from_us
+        )
+        return ticket, lambda cursor: (c.Cursor(acked_seq=cursor.acked_seq, epoch=cursor.epoch), ())
+
+    def _account(self, caller: Caller, header: c.Account, payload: Sequence[Any]) -> _Answered:
+        return self._gate.account(caller, header.topic, header.subscriber), _write_row
+
+    def _traces(self, caller: Caller, header: c.Traces, payload: Sequence[Any]) -> _Answered:
+        ticket = self._gate.traces(caller, _convert(header.query, TraceQuery))
+        return ticket, _write_rows
+
+    def _create(self, caller: Caller, header: c.Create, payload: Sequence[Any]) -> _Answered:
+        if header.kind == KEY:
+            return self._gate.create_key(caller, _convert(header.entry, NewKey)), _write_row
+        if header.kind == SCHEMA:
+            return self._gate.set_schema(caller, _convert(header.entry, SchemaVersion)), _write_row
+        if header.kind not in KINDS:
+            raise BadRequest(f"{header.kind[:40]!r} is not in the catalogue: use one of {', '.join(_ALL_KINDS)}")
+        return self._gate.create(caller, _convert(header.entry, KINDS[header.kind])), _write_row
+
+    def _update(self, caller: Caller, header: c.Update, payload: Sequence[Any]) -> _Answered:
+        return self._gate.update(caller, header.kind, tuple(header.names), header.values), _write_row
+
+    def _delete(self, caller: Caller, header: c.Delete, payload: Sequence[Any]) -> _Answered:
+        if header.kind == KEY:
+            owner_kind, owner, key_id = _three(header.names)
+            return self._gate.revoke_key(caller, owner_kind, owner, key_id), _write_existed
+        return self._gate.delete(caller, header.kind, tuple(header.names)), _write_existed
+
+    def _show(self, caller: Caller, header: c.Show, payload: Sequence[Any]) -> _Answered:
+        return self._gate.show(caller, header.kind, tuple(header.names)), _write_row
+
+    def _list(self, caller: Caller, header: c.List, payload: Sequence[Any]) -> _Answered:
+        names, after = tuple(header.names), tuple(header.after)
+        if header.kind == KEY:
+            owner_kind, owner, _ = _three([*header.names, "", "", ""][:3])
+            place = (*after, "", "")[:2]
+            return self._gate.list_keys(caller, owner_kind, owner, (place[0], place[1]), header.max), _write_rows
+        if header.kind == SCHEMA:
+            before = int(after[0]) if after and after[0].isdecimal() and len(after[0]) < 10 else 0
+            return self._gate.list_schemas(caller, names[0] if names else "", before, header.max), _write_rows
+        return self._gate.list(caller, header.kind, after=after, names=names, rows_max=header.max), _write_rows
+
+
+def _nothing() -> None:
+    """The answer has been given already."""
+
+
+def _one(payload: Sequence[Any]) -> Any:
+    if len(payload) != 1:
+        raise BadRequest(f"this command has one payload frame, not {len(payload)}")
+    return payload[0]
+
+
+def _three(names: Sequence[str]) -> tuple[str, str, str]:
+    if len(names) != 3:
+        raise BadRequest("name a key by the kind of its owner, the owner's name, and its id")
+    return names[0], names[1], names[2]
+
+
+def _convert(values: dict[str, Any], kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"{kind.__name__}: {error}") from error
+
+
+def _write_published(published: Any) -> _Written:
+    return c.Published(seq=published.seq, count=published.count, duplicate=published.duplicate), ()
+
+
+def _write_count(count: int) -> _Written:
+    return c.Count(count=count), ()
+
+
+def _write_row(entry: Any) -> _Written:
+    return c.Rows(rows=[msgspec.to_builtins(entry)]), ()
+
+
+def _write_rows(entries: Sequence[Any]) -> _Written:
+    return c.Rows(rows=[msgspec.to_builtins(entry) for entry in entries]), ()
+
+
+def _write_existed(existed: bool) -> _Written:
+    return c.Count(count=int(existed)), ()
+
+
+def _messages(batches: Sequence[StoredBatch], **numbers: int) -> _Written:
+    header = c.Messages(
+        base_seqs=[batch.base_seq for batch in batches], counts=[batch.count for batch in batches], **numbers
+    )
+    return header, [batch.arrow for batch in batches]
+
+
+def _error_frames(request_id: int, error: PregonError) -> Frames:
+    return [encode_prelude(ERROR, request_id), c.encode_header(c.header_of_error(error))]

@@ -1,0 +1,307 @@
+"""The gate: the hub as a caller may use it. Every door asks here, never the hub itself.
+
+Each verb takes who asks first, and is refused with Unauthorized or Forbidden before anything is looked up, so the
+answer never tells what exists. Who administers may do anything but speak for one who has a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from pregon.errors import Forbidden, NotFound, PregonError, TooLarge
+from pregon.hub.access import NewKey, ShownKey
+from pregon.hub.hub import Hub
+from pregon.hub.options import LogRead
+from pregon.hub.pull import Pulled, PullRequest
+from pregon.hub.registry import Entry
+from pregon.hub.way import Published
+from pregon.limits import LIST_ROWS_MAX
+from pregon.model.catalog import SchemaVersion
+from pregon.model.message import Outgoing
+from pregon.model.subscription import Accounting, Cursor
+from pregon.model.trace import Trace, TraceQuery
+from pregon.security.callers import Caller, Rules, not_for, sole_name
+from pregon.security.keys import ADMIN, OPERATE, PRODUCER, READ, SUBSCRIBER, Key
+from pregon.store.ticket import Ticket
+
+
+class Gate:
+    """The verbs, for callers."""
+
+    def __init__(self, hub: Hub) -> None:
+        self.hub = hub
+        self._keyring = hub.keyring
+
+    def identify(self, presented: str, *, is_counted: bool = True) -> Caller:
+        """Who presents this key or token, nobody known for an empty one; raises Unauthorized or RateLimited."""
+        return self._keyring.identify(presented, is_counted=is_counted)
+
+    @property
+    def rules(self) -> Rules:
+        """Who may do what, as things are now."""
+        return self._keyring.rules
+
+    def producer_of(self, caller: Caller, named: str) -> str:
+        """In whose name a publication is; raises BadRequest when nobody says."""
+        return sole_name(PRODUCER, caller.producers, named)
+
+    # Messages.
+
+    def publish(
+        self, caller: Caller, topic: str, producer: str, message: Outgoing, published_us: int | None = None
+    ) -> Ticket[Published]:
+        """Store one message."""
+        may_create = self._require_publisher(caller, topic, producer)
+        if caller.body_bytes_max is not None:
+            _require_size(caller, len(message.body))
+        ticket = self.hub.publish(topic, producer, message, published_us, may_create=may_create)
+        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+
+    def publish_many(
+        self,
+        caller: Caller,
+        topic: str,
+        producer: str,
+        messages: Sequence[Outgoing],
+        published_us: Sequence[int | None] = (),
+    ) -> Ticket[list[Published]]:
+        """Store several messages, all or none, each recognised by its id."""
+        may_create = self._require_publisher(caller, topic, producer)
+        for message in messages if caller.body_bytes_max is not None else ():
+            _require_size(caller, len(message.body))
+        ticket = self.hub.publish_many(topic, producer, messages, published_us, may_create=may_create)
+        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+
+    def publish_batch(
+        self, caller: Caller, way: tuple[str, str], batch: pa.RecordBatch, session: str = "", number: int = 0
+    ) -> Ticket[Published]:
+        """Store a batch that was checked, to a topic in the name of a producer."""
+        topic, producer = way
+        may_create = self._require_publisher(caller, topic, producer)
+        if caller.body_bytes_max is not None:
+            _require_size(caller, max(len(body) for body in batch.column("body").to_pylist()))
+        ticket = self.hub.publish_batch(topic, producer, batch, session, number, may_create=may_create)
+        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+
+    def _require_publisher(self, caller: Caller, topic: str, producer: str) -> bool:
+        """Whether the caller may also make what it names; raises if it may not publish in this name at all."""
+        rules = self._keyring.rules
+        if not rules.may_speak_for(caller, PRODUCER, producer):
+            raise not_for(caller, _publishing(topic, producer))
+        return rules.may_create(caller)
+
+    def pull(self, caller: Caller, request: PullRequest) -> Ticket[Pulled]:
+        """What is pending for a subscription."""
+        self._require_receiver(caller, request.topic, request.subscriber)
+        ticket = self.hub.pull(request, may_create=self._keyring.rules.may_create(caller))
+        return self._settled(caller, ticket, request.topic, request.subscriber)
+
+    def ack(self, caller: Caller, topic: str, subscriber: str, seq: int, epoch: int | None = None) -> Ticket[int]:
+        """Acknowledge up to a number."""
+        self._require_receiver(caller, topic, subscriber)
+        return self._settled(caller, self.hub.ack(topic, subscriber, seq, epoch), topic, subscriber)
+
+    def read_log(
+        self,
+        caller: Caller,
+        topic: str,
+        numbers: tuple[int, int | None],
+        messages_max: int,
+        bytes_max: int,
+        *,
+        is_whole: bool = False,
+    ) -> Ticket[LogRead]:
+        """Messages by number, first and last: for readers, and for who subscribed to the topic."""
+        rules, subscribers = self._keyring.rules, None
+        if not rules.may(caller, READ):
+            if not caller.subscribers:
+                rules.require(caller, READ)
+            subscribers = caller.subscribers
+        ticket = self.hub.read_log(topic, *numbers, messages_max, bytes_max, for_any_of=subscribers, is_whole=is_whole)
+        return ticket if subscribers is None else _hide(ticket, caller, f"the topic {topic}")
+
+    # Exceptions and replays.
+
+    def park(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
+        """Set pending messages aside."""
+        self._require_receiver(caller, topic, subscriber, OPERATE)
+        return self._settled(caller, self.hub.park(topic, subscriber, seqs, reason), topic, subscriber)
+
+    def unpark(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int] = ()) -> Ticket[int]:
+        """Deliver parked messages again."""
+        self._require_receiver(caller, topic, subscriber, OPERATE)
+        return self._settled(caller, self.hub.unpark(topic, subscriber, seqs), topic, subscriber)
+
+    def cancel(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
+        """Give pending or parked messages up."""
+        self._require_receiver(caller, topic, subscriber, OPERATE)
+        return self._settled(caller, self.hub.cancel(topic, subscriber, seqs, reason), topic, subscriber)
+
+    def list_parked(
+        self, caller: Caller, topic: str, subscriber: str, after_seq: int = 0
+    ) -> Ticket[list[dict[str, Any]]]:
+        """What is set aside."""
+        self._require_receiver(caller, topic, subscriber, READ)
+        return self._settled(caller, self.hub.list_parked(topic, subscriber, after_seq), topic, subscriber)
+
+    def replay(
+        self, caller: Caller, topic: str, subscriber: str, *, from_seq: int | None = None, from_us: int | None = None
+    ) -> Ticket[Cursor]:
+        """Move a cursor back."""
+        self._require_receiver(caller, topic, subscriber, OPERATE)
+        ticket = self.hub.replay(topic, subscriber, from_seq=from_seq, from_us=from_us)
+        return self._settled(caller, ticket, topic, subscriber)
+
+    def account(self, caller: Caller, topic: str, subscriber: str) -> Ticket[Accounting]:
+        """Where every message of a subscription is."""
+        self._require_receiver(caller, topic, subscriber, READ)
+        return self._settled(caller, self.hub.account(topic, subscriber), topic, subscriber)
+
+    def _require_receiver(self, caller: Caller, topic: str, subscriber: str, scope: str = "") -> None:
+        """Raises for one who is neither the subscriber nor has the scope."""
+        if not (self._keyring.rules.may_speak_for(caller, SUBSCRIBER, subscriber) or scope in caller.scopes):
+            raise not_for(caller, _subscription(topic, subscriber))
+
+    def _settled(self, caller: Caller, ticket: Ticket[Any], topic: str, subscriber: str) -> Ticket[Any]:
+        """The ticket; for who may not look around, "not there" and "not yours" are the same."""
+        if self._keyring.rules.may(caller, READ):
+            return ticket
+        return _hide(ticket, caller, _subscription(topic, subscriber))
+
+    def traces(self, caller: Caller, query: TraceQuery) -> Ticket[list[Trace]]:
+        """Traces: all of them for readers, their own for producers and subscribers."""
+        if not self._keyring.rules.may(caller, READ):
+            if query.subscriber or (caller.subscribers and not query.producer):
+                query = msgspec.structs.replace(
+                    query, subscriber=sole_name(SUBSCRIBER, caller.subscribers, query.subscriber)
+                )
+                allowed = query.subscriber in caller.subscribers
+            elif caller.producers:
+                query = msgspec.structs.replace(query, producer=sole_name(PRODUCER, caller.producers, query.producer))
+                allowed = query.producer in caller.producers
+            else:
+                allowed = False
+            if not allowed:
+                self._keyring.rules.require(caller, READ)
+        return self.hub.traces(query)
+
+    # The catalogue, keys and schemas.
+
+    def create(self, caller: Caller, entry: Entry) -> Ticket[Entry]:
+        """Register an entry."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.create(entry)
+
+    def update(
+        self, caller: Caller, kind: str, names: tuple[str, ...], values: dict[str, Any], expected: str = ""
+    ) -> Ticket[Entry]:
+        """Change some fields of an entry."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.update(kind, names, values, expected)
+
+    def delete(self, caller: Caller, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
+        """Delete an entry."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.delete(kind, names, expected)
+
+    def grant(self, caller: Caller, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
+        """Let a producer publish to a restricted topic, or no more."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.grant(producer, topic, is_granted=is_granted)
+
+    def show(self, caller: Caller, kind: str, names: tuple[str, ...]) -> Ticket[Entry]:
+        """One entry: any for readers, their own for producers and subscribers."""
+        own = {PRODUCER: caller.producers, SUBSCRIBER: caller.subscribers, "subscription": caller.subscribers}
+        if self._keyring.rules.may(caller, READ):
+            return self.hub.show(kind, names)
+        if not names or names[-1] not in own.get(kind, ()):
+            self._keyring.rules.require(caller, READ)
+        return _hide(self.hub.show(kind, names), caller, f"the {kind} {' '.join(names)}")
+
+    def list(
+        self,
+        caller: Caller,
+        kind: str,
+        *,
+        after: tuple[str, ...] = (),
+        names: tuple[str, ...] = (),
+        rows_max: int = 100,
+    ) -> Ticket[list[Entry]]:
+        """A page of entries: any for readers, its own subscriptions for a subscriber."""
+        is_own = kind == "subscription" and len(names) > 1 and names[1] in caller.subscribers
+        if not is_own:
+            self._keyring.rules.require(caller, READ)
+        return self.hub.list(kind, after=after, names=names, rows_max=rows_max)
+
+    def create_key(self, caller: Caller, wanted: NewKey) -> Ticket[ShownKey]:
+        """Make a key."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.create_key(wanted)
+
+    def revoke_key(self, caller: Caller, kind: str, owner: str, key_id: str) -> Ticket[bool]:
+        """Revoke a key."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.revoke_key(kind, owner, key_id)
+
+    def list_keys(
+        self,
+        caller: Caller,
+        kind: str,
+        owner: str = "",
+        after: tuple[str, str] = ("", ""),
+        rows_max: int = LIST_ROWS_MAX,
+    ) -> Ticket[Sequence[Key]]:
+        """A page of the keys of a kind or of an owner, without their secrets."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.list_keys(kind, owner, after, rows_max)
+
+    def set_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
+        """Give a topic another schema."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.set_schema(wanted)
+
+    def compare_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
+        """Whether a schema would accept all that the topic's schema of now does."""
+        self._keyring.rules.require(caller, READ)
+        return self.hub.compare_schema(wanted)
+
+    def list_schemas(
+        self, caller: Caller, topic: str, before: int = 0, rows_max: int = 100
+    ) -> Ticket[Sequence[SchemaVersion]]:
+        """The versions of a topic's schema."""
+        self._keyring.rules.require(caller, READ)
+        return self.hub.list_schemas(topic, before, rows_max)
+
+
+def _publishing(topic: str, producer: str) -> str:
+    return f"publishing to {topic} as {producer}"
+
+
+def _subscription(topic: str, subscriber: str) -> str:
+    return f"the subscription of {subscriber} to {topic}"
+
+
+def _require_size(caller: Caller, size_bytes: int) -> None:
+    if caller.body_bytes_max is not None and size_bytes > caller.body_bytes_max:
+        raise TooLarge(f"the body has {size_bytes} bytes; this key may send at most {caller.body_bytes_max}")
+
+
+def _hide(ticket: Ticket[Any], caller: Caller, what: str) -> Ticket[Any]:
+    """The same answer, but "there is none" and "not yours" become one: what nobody can tell apart."""
+    hidden: Ticket[Any] = Ticket()
+    hidden.give_up = ticket.abandon
+
+    def done(resolved: Ticket[Any]) -> None:
+        try:
+            hidden.resolve(resolved.value())
+        except (NotFound, Forbidden):
+            hidden.fail(not_for(caller, what))
+        except PregonError as error:
+            hidden.fail(error)
+
+    ticket.when_done(done)
+    return hidden
