@@ -10,25 +10,90 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
+import ssl
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
 from pregon.clock import monotonic_ms
+from pregon.edges.bridge import Bridge
+from pregon.edges.dispatch import Dispatcher
+from pregon.edges.http.api import make_app
 from pregon.edges.http.door import HttpDoor
-from pregon.edges.zmq.dispatch import Dispatcher
+from pregon.edges.http.routes import Desk
+from pregon.edges.soap.door import SoapDoor
+from pregon.edges.soap_over_http import SOAP_PREFIX, mount_soap
 from pregon.edges.zmq.fast_lane import FastLane
 from pregon.edges.zmq.feed import Feed
 from pregon.edges.zmq.ingest import Ingest
-from pregon.hub.hub import Hub, HubOptions
-from pregon.settings import Settings, parse_host_port
+from pregon.errors import NotSecured, SettingsInvalid
+from pregon.hub.gate import Gate
+from pregon.hub.hub import Hub
+from pregon.hub.keyring import Keyring
+from pregon.hub.options import HubOptions
+from pregon.security.callers import Rules
+from pregon.settings import Settings, is_reachable_elsewhere, parse_host_port
 from pregon.store.database import SqliteDatabase
 from pregon.version import __version__
 
+if TYPE_CHECKING:
+    from pregon.security.oidc import OidcVerifier
+
 log = logging.getLogger("pregon.server")
+
+
+def require_secured(settings: Settings, rules: Rules) -> None:
+    """Raises NotSecured for a hub that would listen beyond this machine while anybody could administer it."""
+    beyond = [
+        f"{name} = {address}"
+        for name in ("zmq", "feed", "ingest", "http")
+        if (address := getattr(settings, name)) and is_reachable_elsewhere(address)
+    ]
+    if beyond and rules.is_open and not settings.open_to_all:
+        first = f"pregon token create admin --scope admin --data {shlex.quote(settings.data)}"
+        raise NotSecured(
+            f"{', '.join(beyond)} is reached from other machines, and this hub has no administrator: anybody could do "
+            f"anything. Make one with `{first}` (it shows a token, once), or name an identity provider (oidc_issuer), "
+            "or say --open-to-all if that is what you want"
+        )
+
+
+def _nothing() -> None:
+    """There is nothing to give back."""
+
+
+def _make_verifier(settings: Settings) -> OidcVerifier | None:
+    if not settings.oidc_issuer:
+        return None
+    if not settings.oidc_audience:
+        raise SettingsInvalid("oidc_issuer needs oidc_audience: tokens for other programs must not open this one")
+    # Imported here: who uses no identity provider need not wait for it.
+    from pregon.security.oidc import OidcOptions, OidcVerifier
+
+    return OidcVerifier(
+        OidcOptions(
+            issuer=settings.oidc_issuer,
+            audience=settings.oidc_audience,
+            keys=settings.oidc_keys,
+            scopes_claim=settings.oidc_scopes_claim,
+        )
+    )
+
+
+def _tls_context(settings: Settings) -> ssl.SSLContext | None:
+    if not settings.tls_certificate:
+        if settings.tls_key or settings.tls_client_ca:
+            raise SettingsInvalid("tls_key and tls_client_ca need tls_certificate")
+        return None
+    from pregon.security.tls import TlsOptions, check_tls, make_ssl_context
+
+    options = TlsOptions(certificate=settings.tls_certificate, key=settings.tls_key, client_ca=settings.tls_client_ca)
+    check_tls(options)
+    return make_ssl_context(options)
 
 
 class Server:
@@ -38,6 +103,7 @@ class Server:
         self.settings = settings
         self._started_ms = monotonic_ms()
         with ExitStack() as undo:
+            self._verifier = _make_verifier(settings)
             database = SqliteDatabase(Path(settings.data))
             undo.callback(database.close)
             self.hub = Hub(
@@ -50,20 +116,37 @@ class Server:
                     maintenance_every_ms=settings.maintenance_every_ms,
                     reader_threads=settings.reader_threads,
                 ),
+                Keyring(require_keys=settings.require_keys, verifier=self._verifier),
             )
+            require_secured(settings, self.hub.keyring.rules)
+            self.gate = Gate(self.hub)
+            dispatcher = Dispatcher(self.gate, self.status)
             self._zmq = zmq.Context()
             undo.callback(lambda: self._zmq.destroy(linger=0))
-            self.fast_lane = FastLane(self._zmq, settings.zmq, Dispatcher(self.hub, self.status), self.hub.committer)
-            self.feed = Feed(self._zmq, settings.feed, self.hub.counters) if settings.feed else None
-            self.ingest = Ingest(self._zmq, settings.ingest, self.hub) if settings.ingest else None
-            self.http = HttpDoor(*parse_host_port(settings.http), self.hub) if settings.http else None
+            self.fast_lane = FastLane(self._zmq, settings.zmq, dispatcher, self.hub.committer)
+            undo.callback(self.fast_lane.give_back)
+            self.feed = Feed(self._zmq, settings.feed, self.gate) if settings.feed else None
+            undo.callback(self.feed.give_back if self.feed else _nothing)
+            self.ingest = Ingest(self._zmq, settings.ingest, self.gate) if settings.ingest else None
+            undo.callback(self.ingest.give_back if self.ingest else _nothing)
+            self.http = self._make_http(dispatcher) if settings.http else None
             undo.pop_all()
+
+    def _make_http(self, dispatcher: Dispatcher) -> HttpDoor:
+        settings, bridge = self.settings, Bridge(self.hub.committer)
+        desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all)
+        soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
+        app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
+        tls = _tls_context(settings)
+        return HttpDoor(*parse_host_port(settings.http), app, tls)
 
     def start(self) -> None:
         """Open the doors."""
         if self.feed is not None:
             self.hub.listen(self.feed)
         self.hub.start()
+        if self._verifier is not None:
+            self._verifier.start()
         for door in (self.fast_lane, self.feed, self.ingest, self.http):
             if door is not None:
                 door.start()
@@ -100,6 +183,8 @@ class Server:
         for door in (self.ingest, self.http):
             if door is not None:
                 door.stop()
+        if self._verifier is not None:
+            self._verifier.stop()
         self.hub.stop()
         # Last, because the answers to what the hub has just written go out through it.
         self.fast_lane.stop()

@@ -1,4 +1,5 @@
-"""The HTTP door: for now, whether the hub lives, whether it is ready, and its metrics.
+"""The HTTP door: REST under /v1, live streams, the interactive page, and pages for machines that watch the hub.
 
-Publishing and receiving over HTTP is not here yet; the fast lane does it.
+One table of routes (`routes`) says what there is; the same table answers requests and writes the OpenAPI
+document. What requests mean is in the module of their noun; everything goes to the hub through its gate.
 """

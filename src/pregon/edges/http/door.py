@@ -1,43 +1,23 @@
-"""`/healthz`, `/readyz` and `/metrics`, served by uvicorn in a thread of its own."""
+"""The HTTP door: listens, and runs the application in uvicorn, in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
+import ssl
 import threading
 
 import uvicorn
-from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
-from pregon.edges.http.metrics import render_metrics
-from pregon.errors import AddressInUse, PregonError, SettingsInvalid
-from pregon.hub.hub import Hub
+from pregon.edges.http.app import HttpApp
+from pregon.edges.http.protocol import BoundedProtocol
+from pregon.errors import AddressInUse, SettingsInvalid
+from pregon.limits import HEADER_BYTES_MAX, HTTP_CONNECTIONS_MAX
 
-_READY_TIMEOUT_S = 2.0
-_BACKLOG = 128
-
-
-def make_app(hub: Hub) -> Starlette:
-    """The application: three pages for machines."""
-
-    async def healthz(_request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def readyz(_request: Request) -> Response:
-        try:
-            await run_in_threadpool(lambda: hub.list("topic", rows_max=1).result(_READY_TIMEOUT_S))
-        except PregonError as error:
-            return JSONResponse({"code": error.code, "message": str(error)}, status_code=503)
-        return PlainTextResponse("ready\n")
-
-    async def metrics(_request: Request) -> Response:
-        return Response(render_metrics(hub), media_type="text/plain; version=0.0.4")
-
-    return Starlette(routes=[Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)])
+_BACKLOG = 1_024
+_KEEP_ALIVE_S = 30
+_LOOK_EVERY_S = 2.0
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -59,19 +39,30 @@ def _listen(host: str, port: int) -> socket.socket:
 class HttpDoor:
     """The thread and its server."""
 
-    def __init__(self, host: str, port: int, hub: Hub) -> None:
+    def __init__(self, host: str, port: int, app: HttpApp, tls: ssl.SSLContext | None = None) -> None:
         self._listener = _listen(host, port)
-        self.address = "http://{}:{}".format(*self._listener.getsockname()[:2])
+        self._app = app
+        scheme, (name, number) = "https" if tls else "http", self._listener.getsockname()[:2]
+        self.address = f"{scheme}://[{name}]:{number}" if ":" in name else f"{scheme}://{name}:{number}"
         config = uvicorn.Config(
-            make_app(hub),
+            app,
             log_config=None,
             access_log=False,
+            loop="uvloop",
+            http=BoundedProtocol,
+            interface="asgi3",
             lifespan="off",
+            proxy_headers=False,
+            server_header=False,
             timeout_graceful_shutdown=1,
-            limit_concurrency=1_000,
-            h11_max_incomplete_event_size=64 * 1024,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            limit_concurrency=HTTP_CONNECTIONS_MAX,
+            ws="websockets-sansio",
+            ws_max_size=HEADER_BYTES_MAX,
+            ws_max_queue=4,
+            ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config, app)
         self._thread = threading.Thread(target=self._run, name="pregon-http", daemon=True)
 
     def start(self) -> None:
@@ -80,6 +71,7 @@ class HttpDoor:
 
     def stop(self) -> None:
         """Finish what is being answered, and end."""
+        self._server.stop_streams()
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join()
@@ -87,4 +79,50 @@ class HttpDoor:
 
     def _run(self) -> None:
         # Signals are the main thread's: uvicorn only serves.
-        asyncio.run(self._server.serve(sockets=[self._listener]))
+        with asyncio.Runner(loop_factory=self._server.config.get_loop_factory()) as runner:
+            runner.run(self._server.serve(sockets=[self._listener]))
+
+
+class _NoFalseAlarm(logging.Filter):
+    """uvicorn takes a WebSocket that the application refused for one that it forgot."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log it."""
+        return "without completing handshake" not in str(record.msg)
+
+
+logging.getLogger("uvicorn.error").addFilter(_NoFalseAlarm())
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, which tells the application which loop it runs in and when it ends."""
+
+    def __init__(self, config: uvicorn.Config, app: HttpApp) -> None:
+        super().__init__(config)
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Attach the application to this loop before the first request."""
+        self._loop = asyncio.get_running_loop()
+        self._app.desk.bridge.attach()
+        await super().startup(sockets)
+        self._watcher = self._loop.create_task(self._end_slow_ones())
+
+    async def _end_slow_ones(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            now_s = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, BoundedProtocol) and connection.is_too_slow(now_s):
+                    connection.hang_up()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        self._watcher.cancel()
+        await super().shutdown(sockets)
+
+    def stop_streams(self) -> None:
+        """Let live streams end."""
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._app.desk.stopping.set)

@@ -1,0 +1,29 @@
+"""The whole HTTP interface: every route, joined."""
+
+from __future__ import annotations
+
+from pregon.edges.dispatch import Dispatcher
+from pregon.edges.http import access, catalog, live, operate, publish, receive
+from pregon.edges.http.app import HttpApp, Mounted
+from pregon.edges.http.machines import machine_routes
+from pregon.edges.http.page import page_routes
+from pregon.edges.http.routes import Desk, Router
+
+
+def make_router(dispatcher: Dispatcher) -> Router:
+    """Every route, those that describe the others included."""
+    routes = [
+        *publish.ROUTES,
+        *receive.ROUTES,
+        *live.ROUTES,
+        *operate.ROUTES,
+        *catalog.ROUTES,
+        *access.ROUTES,
+        *machine_routes(dispatcher),
+    ]
+    return Router([*routes, *page_routes(routes)])
+
+
+def make_app(desk: Desk, dispatcher: Dispatcher, mounts: dict[str, Mounted]) -> HttpApp:
+    """The application."""
+    return HttpApp(desk, make_router(dispatcher), live.SOCKETS, mounts)
