@@ -2,6 +2,8 @@
 
 HUB_VARIABLE = "PREGON_HUB"
 """The environment variable that names another hub to clients."""
+KEY_VARIABLE = "PREGON_KEY"
+"""The environment variable with the key that clients present."""
 DEFAULT_HUB = "tcp://127.0.0.1:5570"
 DEFAULT_FEED = "tcp://127.0.0.1:5571"
 DEFAULT_INGEST = "tcp://127.0.0.1:5572"

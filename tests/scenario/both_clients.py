@@ -1,4 +1,5 @@
-"""The blocking client, and the asyncio client behind the same face, so that one set of tests serves both.
+"""The blocking client, and the asyncio client behind the same face, so that one set of tests serves both; and the two
+ways to a hub, so that it serves both of those too.
 
 The asyncio one lives in an event loop in a thread of its own: what it does in the background (lingering, taking
 receipts, connecting again) goes on between calls, as in a real program.
@@ -9,12 +10,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from pregon.client import AsyncClient, Client
 from pregon.client.outbox import ProducerOptions
 
+from .hub_process import HubProcess
+
+KINDS = ("sync", "async")
+WAYS = ("zmq", "http")
 T = TypeVar("T")
 _DEADLINE_S = 60.0
 
@@ -87,17 +92,28 @@ class AsyncClientFace(AsyncFace):
 
     def follow(self, topic: str, subscriber: str, **options: Any) -> Iterator[Any]:
         """The messages; leaving the loop over them leaves the asyncio one."""
-        messages = self._inner.follow(topic, subscriber, **options)
+        return self._each(self._inner.follow(topic, subscriber, **options))
+
+    def follow_batches(self, topic: str, subscriber: str, **options: Any) -> Iterator[Any]:
+        """The answers."""
+        return self._each(self._inner.follow_batches(topic, subscriber, **options))
+
+    def _each(self, items: AsyncGenerator[Any, None]) -> Iterator[Any]:
         try:
             while True:
                 try:
-                    yield self._loop.run(anext(messages))
+                    yield self._loop.run(anext(items))
                 except StopAsyncIteration:
                     return
         finally:
-            self._loop.run(messages.aclose())
+            self._loop.run(items.aclose())
 
 
 def open_client(kind: str, url: str, **options: Any) -> Any:
     """A client of either kind, as a context manager."""
     return Client(url, **options) if kind == "sync" else AsyncClientFace(url, **options)
+
+
+def address_of(hub: HubProcess, way: str) -> str:
+    """Where a client finds the hub by one of the ways."""
+    return hub.addresses.zmq if way == "zmq" else f"http://{hub.addresses.http}"

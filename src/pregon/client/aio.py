@@ -1,23 +1,22 @@
 """The asyncio client: the same conversation as `sync`, driven by an event loop.
 
-One connection, any number of calls at once: answers find their calls by the request's number.
+One link, any number of calls at once: answers find their calls by the request's number.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
-from pregon.client.aio_link import AsyncLink
 from pregon.client.aio_producer import AsyncProducer
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
+from pregon.client.destination import Certificate, find_destination
 from pregon.client.follower import Follower
-from pregon.client.link import ASK_AGAIN_MS, DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.links import AsyncioLink, open_asyncio_link
 from pregon.client.outbox import ProducerOptions
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
@@ -35,12 +34,20 @@ class AsyncClient:
     """A connection to a hub, for asyncio. Use it with `async with`, or `close` it."""
 
     def __init__(
-        self, hub: str | None = None, *, producer: str = "local", timeout_ms: float = DEFAULT_TIMEOUT_MS
+        self,
+        hub: str | None = None,
+        *,
+        producer: str = "local",
+        timeout_ms: float = DEFAULT_TIMEOUT_MS,
+        key: str | None = None,
+        ca: str | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
-        self.hub = hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
+        self._destination = find_destination(hub, key, ca, certificate)
+        self.hub = self._destination.hub
         self.default_producer = producer
         self.timeout_ms = timeout_ms
-        self._link: AsyncLink | None = None
+        self._link: AsyncioLink | None = None
         self._in_flight: dict[int, tuple[Call[Any], asyncio.Future[Answer]]] = {}
         self._resends: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
@@ -61,9 +68,9 @@ class AsyncClient:
                     future.set_exception(HubStopping("the client was closed"))
             await connection.close()
 
-    def _connect(self) -> AsyncLink:
+    def _connect(self) -> AsyncioLink:
         if self._link is None:
-            self._link = AsyncLink(self.hub, self._take, self._reconnected)
+            self._link = open_asyncio_link(self._destination, self._take, self._reconnected)
         return self._link
 
     def _take(self, answer: Answer) -> None:
@@ -80,7 +87,7 @@ class AsyncClient:
     async def _resend(self) -> None:
         for request_id, (call, future) in list(self._in_flight.items()):
             if self._link is not None and not future.done():
-                await self._link.send(call.frames(request_id))
+                await self._link.send(call.frames(request_id), call.wait_ms)
 
     async def _run(self, call: Call[T]) -> T:
         """Ask, wait for the answer, and ask again while the hub is busy or was away."""
@@ -107,12 +114,15 @@ class AsyncClient:
                 left_ms = deadline_ms - monotonic_ms()
                 if left_ms <= 0:
                     raise unreachable(self.hub, self.timeout_ms)
-                await connection.send(call.frames(request_id))
+                await connection.send(call.frames(request_id), call.wait_ms)
                 # Sent again now and then, in case the answer was dropped on the way.
-                await asyncio.wait([future], timeout=min(left_ms, call.wait_ms + ASK_AGAIN_MS) / 1_000)
+                pause_ms = min(left_ms, call.wait_ms + connection.ask_again_ms)
+                await asyncio.wait([future], timeout=pause_ms / 1_000)
             return call.finish(future.result())
         finally:
             del self._in_flight[request_id]
+            if not future.done():
+                connection.forget(request_id)
 
     # Messages.
 
@@ -132,7 +142,7 @@ class AsyncClient:
 
     def producer(self, topic: str, options: ProducerOptions | None = None) -> AsyncProducer:
         """A producer that packs messages into batches, over a connection of its own."""
-        return AsyncProducer(self.hub, topic, self.default_producer, options or ProducerOptions())
+        return AsyncProducer(self._destination, topic, self.default_producer, options or ProducerOptions())
 
     async def pull(
         self,
@@ -209,6 +219,10 @@ class AsyncClient:
         """Deliver parked messages again, all of them if no numbers are given; returns how many."""
         return await self._run(calls.unpark(topic, subscriber, seqs))
 
+    async def cancel(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> int:
+        """Give pending or parked messages up, so that they are never delivered; returns how many."""
+        return await self._run(calls.cancel(topic, subscriber, seqs, reason))
+
     async def parked(self, topic: str, subscriber: str, after_seq: int = 0) -> list[dict[str, Any]]:
         """What is set aside, by number."""
         return await self._run(calls.parked(topic, subscriber, after_seq))
@@ -229,11 +243,11 @@ class AsyncClient:
 
     # The catalogue and the hub itself.
 
-    async def create(self, kind: str, **entry: Any) -> dict[str, Any]:
-        """Register a topic, producer, subscriber or subscription."""
+    async def create(self, kind: str, /, **entry: Any) -> dict[str, Any]:
+        """Register a topic, producer, subscriber or subscription; make a key; give a topic a schema."""
         return await self._run(calls.create(kind, entry))
 
-    async def update(self, kind: str, *names: str, **values: Any) -> dict[str, Any]:
+    async def update(self, kind: str, /, *names: str, **values: Any) -> dict[str, Any]:
         """Change some fields of an entry."""
         return await self._run(calls.update(kind, names, values))
 

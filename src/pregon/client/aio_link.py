@@ -1,4 +1,4 @@
-"""The asyncio connection: what `aio` and `aio_producer` send and receive through."""
+"""The asyncio connection over ZeroMQ: what `aio` and `aio_producer` send and receive through."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import Any
 import zmq
 import zmq.asyncio
 
-from pregon.client.link import Handshakes, open_monitor, open_socket, request_ids
+from pregon.client.destination import Destination
+from pregon.client.link import ASK_AGAIN_MS, Handshakes, open_monitor, open_socket, present, request_ids
 from pregon.wire.frames import Answer, decode_answer
 
 
 class AsyncLink:
     """A socket and the tasks that read it and its monitor."""
 
-    def __init__(self, address: str, take: Callable[[Answer], None], reconnected: Callable[[], None]) -> None:
-        self.address = address
-        self._socket = open_socket(zmq.asyncio.Context.instance(), address)
+    ask_again_ms = ASK_AGAIN_MS
+
+    def __init__(
+        self, destination: Destination, take: Callable[[Answer], None], reconnected: Callable[[], None]
+    ) -> None:
+        self.address = destination.hub
+        self._key = destination.key
+        self._socket = open_socket(zmq.asyncio.Context.instance(), self.address)
         self._monitor = open_monitor(self._socket)
         self._handshakes = Handshakes()
         self._ids = request_ids()
@@ -30,9 +36,12 @@ class AsyncLink:
         """The number of the next request."""
         return next(self._ids)
 
-    async def send(self, frames: list[Any]) -> None:
+    async def send(self, frames: list[Any], wait_ms: float = 0) -> None:
         """Send a request."""
-        await self._socket.send_multipart(frames)
+        await self._socket.send_multipart(present(self._key, frames))
+
+    def forget(self, request_id: int) -> None:
+        """Nobody waits for this answer any more; if it comes, it is dropped by who takes it."""
 
     async def _read(self) -> None:
         while True:

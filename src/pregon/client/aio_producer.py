@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 
-from pregon.client.aio_link import AsyncLink
 from pregon.client.calls import as_outgoing
-from pregon.client.link import ASK_AGAIN_MS, unreachable
+from pregon.client.destination import Destination
+from pregon.client.link import unreachable
+from pregon.client.links import LOOK_MS, AsyncioLink, open_asyncio_link
 from pregon.client.outbox import Outbox, ProducerOptions
 from pregon.clock import monotonic_ms, wall_ns
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Outgoing
 from pregon.wire.frames import Answer
 
-_LOOK_MS = 50
-
 
 class AsyncProducer:
     """Packs messages into batches and keeps several in flight, for asyncio; see `producer.Producer`."""
 
-    def __init__(self, hub: str, topic: str, producer: str, options: ProducerOptions) -> None:
+    def __init__(self, destination: Destination, topic: str, producer: str, options: ProducerOptions) -> None:
         self.outbox = Outbox(topic, producer, options)
-        self._hub = hub
-        self._link: AsyncLink | None = None
+        self._destination = destination
+        self._link: AsyncioLink | None = None
         self._changed = asyncio.Event()
         self._progress_ms = monotonic_ms()
         self._pumper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> AsyncProducer:
-        self._link = AsyncLink(self._hub, self._take, self._reconnected)
+        self._link = open_asyncio_link(self._destination, self._take, self._reconnected, is_ordered=True)
         self._pumper = asyncio.create_task(self._linger())
         return self
 
@@ -102,19 +102,19 @@ class AsyncProducer:
 
     async def _wait_until(self, is_met: Callable[[], bool]) -> None:
         self._progress_ms = monotonic_ms()
-        ask_again_ms = ASK_AGAIN_MS
+        step_ms = ask_again_ms = math.inf if self._link is None else self._link.ask_again_ms
         await self._send_due()
         while self.outbox.failure is None and not is_met():
             quiet_ms = monotonic_ms() - self._progress_ms
             if quiet_ms > self.outbox.options.timeout_ms:
-                raise self.outbox.refusal or unreachable(self._hub, self.outbox.options.timeout_ms)
+                raise self.outbox.refusal or unreachable(self._destination.hub, self.outbox.options.timeout_ms)
             if quiet_ms > ask_again_ms:
-                ask_again_ms += ASK_AGAIN_MS
+                ask_again_ms += step_ms
                 self.outbox.reconnected()
             self._changed.clear()
             pause_ms = self.outbox.retry_in_ms(monotonic_ms())
             try:
-                async with asyncio.timeout((_LOOK_MS if pause_ms is None else min(_LOOK_MS, pause_ms)) / 1_000):
+                async with asyncio.timeout((LOOK_MS if pause_ms is None else min(LOOK_MS, pause_ms)) / 1_000):
                     await self._changed.wait()
             except TimeoutError:
                 pass

@@ -14,7 +14,15 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from pregon.clock import wall_us
-from pregon.errors import AnswerMalformed, BadRequest, HubBusy, HubStopping, PregonError
+from pregon.errors import (
+    AnswerMalformed,
+    BadRequest,
+    HubBusy,
+    HubStopping,
+    HubUnreachable,
+    PregonError,
+    RateLimited,
+)
 from pregon.limits import PULL_BYTES_MAX
 from pregon.model.batch import StoredBatch
 from pregon.model.ids import new_id
@@ -61,8 +69,8 @@ class Call(Generic[T]):
 
 
 def retry_delay_ms(error: PregonError, attempt: int) -> float | None:
-    """How long to wait before sending again what a busy or stopping hub refused; None for other errors."""
-    return busy_delay_ms(attempt) if isinstance(error, HubBusy | HubStopping) else None
+    """How long to wait before sending again what a busy, stopping or absent hub did not take; None otherwise."""
+    return busy_delay_ms(attempt) if isinstance(error, HubBusy | HubStopping | HubUnreachable | RateLimited) else None
 
 
 def busy_delay_ms(attempt: int) -> float:
@@ -240,6 +248,11 @@ def park(topic: str, subscriber: str, seqs: Sequence[int], reason: str) -> Call[
 def unpark(topic: str, subscriber: str, seqs: Sequence[int]) -> Call[int]:
     """Deliver parked messages again."""
     return Call(c.Unpark(topic=topic, subscriber=subscriber, seqs=list(seqs)), (), _count)
+
+
+def cancel(topic: str, subscriber: str, seqs: Sequence[int], reason: str) -> Call[int]:
+    """Give pending or parked messages up."""
+    return Call(c.Cancel(topic=topic, subscriber=subscriber, seqs=list(seqs), reason=reason), (), _count)
 
 
 def parked(topic: str, subscriber: str, after_seq: int) -> Call[list[dict[str, Any]]]:

@@ -10,6 +10,7 @@ import itertools
 import struct
 from typing import Any
 
+import msgspec
 import zmq
 
 from pregon.errors import HubUnreachable, SettingsInvalid
@@ -19,6 +20,7 @@ DEFAULT_TIMEOUT_MS = 10_000.0
 ASK_AGAIN_MS = 3_000.0
 """A request without an answer is sent again after this long: the answer may have been dropped on the way."""
 _EVENTS = zmq.Event.HANDSHAKE_SUCCEEDED
+_fields = msgspec.msgpack.Decoder(dict[str, msgspec.Raw])
 
 
 def open_socket(context: zmq.Context[Any], address: str) -> Any:
@@ -35,7 +37,9 @@ def open_socket(context: zmq.Context[Any], address: str) -> Any:
         socket.connect(address)
     except zmq.ZMQError as error:
         socket.close()
-        raise SettingsInvalid(f"{address!r} is not the address of a hub: use tcp://HOST:PORT") from error
+        raise SettingsInvalid(
+            f"{address!r} is not the address of a hub: use tcp://HOST:PORT or http://HOST:PORT"
+        ) from error
     return socket
 
 
@@ -61,6 +65,14 @@ class Handshakes:
             self._count += 1
             return self._count > 1
         return False
+
+
+def present(key: str, frames: list[Any]) -> list[Any]:
+    """The frames of a request with the key in its header, where ZeroMQ has no other place for it."""
+    if not key:
+        return frames
+    header = msgspec.msgpack.encode({**_fields.decode(frames[1]), "auth": key})
+    return [frames[0], header, *frames[2:]]
 
 
 def request_ids() -> itertools.count[int]:

@@ -6,9 +6,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from pregon.client.calls import as_outgoing
-from pregon.client.link import ASK_AGAIN_MS, unreachable
+from pregon.client.destination import Destination
+from pregon.client.link import unreachable
+from pregon.client.links import LOOK_MS, open_link
 from pregon.client.outbox import Outbox, ProducerOptions
-from pregon.client.sync_link import LOOK_MS, SyncLink
 from pregon.clock import monotonic_ms, wall_ns
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Outgoing
@@ -21,12 +22,12 @@ class Producer:
     the `with` block waits until everything is on disk. An error of the hub is raised by the next call.
     """
 
-    def __init__(self, hub: str, topic: str, producer: str, options: ProducerOptions) -> None:
+    def __init__(self, destination: Destination, topic: str, producer: str, options: ProducerOptions) -> None:
         self.outbox = Outbox(topic, producer, options)
-        self._link = SyncLink(hub)
+        self._link = open_link(destination, is_ordered=True)
         self._lock = threading.RLock()
         self._progress_ms = monotonic_ms()
-        self._ask_again_ms = ASK_AGAIN_MS
+        self._ask_again_ms = self._link.ask_again_ms
         self._is_closed = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._linger, name="pregon-producer", daemon=True)
@@ -117,12 +118,12 @@ class Producer:
         pause_ms = self.outbox.retry_in_ms(now_ms)
         answer = self._link.receive(wait_ms if pause_ms is None else min(wait_ms, pause_ms))
         if answer is None and (self._link.was_reconnected() or now_ms - self._progress_ms > self._ask_again_ms):
-            self._ask_again_ms += ASK_AGAIN_MS
+            self._ask_again_ms += self._link.ask_again_ms
             self.outbox.reconnected()
         while answer is not None:
             if self.outbox.answered(answer, monotonic_ms()) is not None:
                 self._progress_ms = monotonic_ms()
-                self._ask_again_ms = ASK_AGAIN_MS
+                self._ask_again_ms = self._link.ask_again_ms
             answer = self._link.receive(0)
 
     def _linger(self) -> None:

@@ -1,28 +1,28 @@
 """The blocking client: a thin loop around what `calls` and `follower` decide.
 
-A client has one connection and may be used from several threads, one call at a time; a call that waits (a
-long poll) holds the others up, so give a thread that follows a topic a client of its own.
+A client has one link to its hub and may be used from several threads, one call at a time; a call that waits (a
+long poll) holds the others up, so give a thread that follows a topic a client of its own. `close` waits for none:
+calls under way end with HubStopping.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
 
-from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
 from pregon.client import calls
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
+from pregon.client.destination import Certificate, find_destination
 from pregon.client.follower import Follower
-from pregon.client.link import ASK_AGAIN_MS, DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
+from pregon.client.links import LOOK_MS, open_link
 from pregon.client.outbox import ProducerOptions
 from pregon.client.producer import Producer
-from pregon.client.sync_link import LOOK_MS, SyncLink
 from pregon.clock import monotonic_ms
-from pregon.errors import PregonError
+from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Trace, TraceQuery
@@ -46,14 +46,23 @@ class Client:
     """A connection to a hub. Use it as a context manager, or `close` it."""
 
     def __init__(
-        self, hub: str | None = None, *, producer: str = "local", timeout_ms: float = DEFAULT_TIMEOUT_MS
+        self,
+        hub: str | None = None,
+        *,
+        producer: str = "local",
+        timeout_ms: float = DEFAULT_TIMEOUT_MS,
+        key: str | None = None,
+        ca: str | None = None,
+        certificate: Certificate | None = None,
     ) -> None:
-        self.hub = hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
+        self._destination = find_destination(hub, key, ca, certificate)
+        self.hub = self._destination.hub
         self.default_producer = producer
         self.timeout_ms = timeout_ms
-        self._link = SyncLink(self.hub)
+        self._link = open_link(self._destination)
         self._asked: dict[int, _Asked[Any]] = {}
         self._lock = threading.RLock()
+        self._is_closed = False
 
     def __enter__(self) -> Client:
         return self
@@ -62,9 +71,15 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Give the connection back; calls under way in other threads end with HubStopping."""
+        # Said before the lock is taken: who holds it in a long poll looks at this, and lets go.
+        self._is_closed = True
         with self._lock:
             self._link.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise HubStopping("the client is closed: make another")
 
     def _run(self, call: Call[T]) -> T:
         """Ask, wait for the answer, and ask again while the hub is busy or was away."""
@@ -74,9 +89,10 @@ class Client:
     def _begin(self, call: Call[T]) -> _Asked[T]:
         """Ask, and do not wait."""
         with self._lock:
+            self._require_open()
             asked = _Asked(call, self._link.next_id())
+            self._link.send(call.frames(asked.request_id), call.wait_ms)
             self._asked[asked.request_id] = asked
-            self._link.send(call.frames(asked.request_id))
             return asked
 
     def _finish(self, asked: _Asked[T]) -> T:
@@ -89,7 +105,7 @@ class Client:
                     return asked.call.finish(self._wait(asked, deadline_ms))
                 except PregonError as error:
                     delay_ms = calls.retry_delay_ms(error, attempt)
-                    if delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
+                    if self._is_closed or delay_ms is None or monotonic_ms() + delay_ms > deadline_ms:
                         raise
                 attempt += 1
                 time.sleep(delay_ms / 1_000)
@@ -97,9 +113,11 @@ class Client:
 
     def _wait(self, asked: _Asked[Any], deadline_ms: float) -> Answer:
         """The answer to one question; answers to others that were asked ahead are kept for them."""
-        ask_again_ms = monotonic_ms() + asked.call.wait_ms + ASK_AGAIN_MS
+        pause_ms = asked.call.wait_ms + self._link.ask_again_ms
+        ask_again_ms = monotonic_ms() + pause_ms
         try:
             while asked.answer is None:
+                self._require_open()
                 now_ms = monotonic_ms()
                 answer = self._link.receive(max(0.0, min(deadline_ms - now_ms, LOOK_MS)))
                 if answer is not None:
@@ -109,10 +127,10 @@ class Client:
                 if now_ms >= deadline_ms:
                     raise unreachable(self.hub, self.timeout_ms)
                 if self._link.was_reconnected() or now_ms >= ask_again_ms:
-                    ask_again_ms = now_ms + asked.call.wait_ms + ASK_AGAIN_MS
+                    ask_again_ms = now_ms + pause_ms
                     for other in self._asked.values():
                         if other.answer is None:
-                            self._link.send(other.call.frames(other.request_id))
+                            self._link.send(other.call.frames(other.request_id), other.call.wait_ms)
             return asked.answer
         finally:
             self._forget(asked)
@@ -120,6 +138,8 @@ class Client:
     def _forget(self, asked: _Asked[Any]) -> None:
         """Its answer, if it still comes, is nobody's."""
         self._asked.pop(asked.request_id, None)
+        if asked.answer is None:
+            self._link.forget(asked.request_id)
 
     # Messages.
 
@@ -139,7 +159,7 @@ class Client:
 
     def producer(self, topic: str, options: ProducerOptions | None = None) -> Producer:
         """A producer that packs messages into batches, over a connection of its own."""
-        return Producer(self.hub, topic, self.default_producer, options or ProducerOptions())
+        return Producer(self._destination, topic, self.default_producer, options or ProducerOptions())
 
     def pull(
         self,
@@ -192,7 +212,7 @@ class Client:
             if ahead is not None:
                 self._forget(ahead)
             last = follower.last_ack()
-            if last is not None:
+            if last is not None and not self._is_closed:
                 self._run(last)
 
     def read(self, topic: str, first_seq: int, last_seq: int | None = None, *, max: int = 500) -> Pulled:
@@ -213,6 +233,10 @@ class Client:
         """Deliver parked messages again, all of them if no numbers are given; returns how many."""
         return self._run(calls.unpark(topic, subscriber, seqs))
 
+    def cancel(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> int:
+        """Give pending or parked messages up, so that they are never delivered; returns how many."""
+        return self._run(calls.cancel(topic, subscriber, seqs, reason))
+
     def parked(self, topic: str, subscriber: str, after_seq: int = 0) -> list[dict[str, Any]]:
         """What is set aside, by number."""
         return self._run(calls.parked(topic, subscriber, after_seq))
@@ -231,11 +255,11 @@ class Client:
 
     # The catalogue and the hub itself.
 
-    def create(self, kind: str, **entry: Any) -> dict[str, Any]:
-        """Register a topic, producer, subscriber or subscription."""
+    def create(self, kind: str, /, **entry: Any) -> dict[str, Any]:
+        """Register a topic, producer, subscriber or subscription; make a key; give a topic a schema."""
         return self._run(calls.create(kind, entry))
 
-    def update(self, kind: str, *names: str, **values: Any) -> dict[str, Any]:
+    def update(self, kind: str, /, *names: str, **values: Any) -> dict[str, Any]:
         """Change some fields of an entry."""
         return self._run(calls.update(kind, names, values))
 
