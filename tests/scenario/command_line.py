@@ -38,11 +38,18 @@ class Said:
 
 
 def run(
-    *arguments: str | Path, hub: str | None = None, stdin: str | bytes = b"", cwd: Path | None = None, **variables: str
+    *arguments: str | Path,
+    hub: str | None = None,
+    key: str | None = None,
+    stdin: str | bytes = b"",
+    cwd: Path | None = None,
+    **variables: str,
 ) -> Said:
     """Run a command to its end, with these variables of the environment; fails if it shows a traceback."""
     if hub is not None:
         variables["PREGON_HUB"] = hub
+    if key is not None:
+        variables["PREGON_KEY"] = key
     ended = subprocess.run(
         [*COMMAND, *map(str, arguments)],
         input=stdin.encode() if isinstance(stdin, str) else stdin,

@@ -1,4 +1,4 @@
-"""What the command line says when something is wrong: exit statuses, JSON errors, two languages; and the doctor."""
+"""What the command line says when something is wrong: exit statuses, JSON errors, two languages."""
 
 from __future__ import annotations
 
@@ -67,9 +67,10 @@ def test_every_status_says_which_kind_of_mistake_it_was(hub: HubProcess, tmp_pat
         "in use": run("serve", "--data", hub.data, *Addresses().options()).status,
         "unavailable": run("publish", "t", "x", "--timeout", "100", hub=f"tcp://127.0.0.1:{find_port()}").status,
         "corrupt": run("serve", "--data", tmp_path, *Addresses().options()).status,
+        "unauthorized": run("topic", "list", hub=hub.url, key="pgn_0123456789ab_wrong").status,
     }
 
-    assert list(statuses.values()) == list(range(7)), statuses
+    assert list(statuses.values()) == list(range(8)), statuses
 
 
 def test_people_who_read_spanish_are_told_in_spanish(hub: HubProcess, topic: str) -> None:
@@ -88,35 +89,6 @@ def test_people_who_read_spanish_are_told_in_spanish(hub: HubProcess, topic: str
     assert by_locale.out == "no hay trazas\n"
     assert stays_english.out == "no traces\n"
     assert programs.error["code"] == "not_found"
-
-
-def test_the_doctor_finds_nothing_wrong_with_a_healthy_hub(hub: HubProcess) -> None:
-    people = run("doctor", "--data", hub.data, "--full", hub=hub.url)
-    programs = run("doctor", "--json", hub=hub.url, PREGON_DATA=str(hub.data))
-
-    findings = {row["check"]: row for row in programs.rows}
-    assert (people.status, programs.status) == (0, 0), people.out
-    assert list(findings) == ["versions", "space", "sync", "database", "hub"]
-    assert all(finding["is_well"] for finding in findings.values())
-    assert "integrity: ok" in people.out
-    assert people.out.count("✓") == 5
-
-
-def test_the_doctor_says_what_is_wrong_and_what_to_do(tmp_path: Path) -> None:
-    nowhere = f"tcp://127.0.0.1:{find_port()}"
-    (tmp_path / "pregon.db").write_bytes(b"no database at all" * 100)
-
-    said = run("doctor", "--data", tmp_path, "--json", hub=nowhere)
-    before_the_first_start = run("doctor", "--data", tmp_path / "absent", hub=nowhere, PREGON_LANG="es")
-
-    findings = {row["check"]: row for row in said.rows}
-    assert said.status == 1
-    assert [name for name, finding in findings.items() if not finding["is_well"]] == ["database", "hub"]
-    assert "backup" in findings["database"]["advice"]
-    assert "pregon serve" in findings["hub"]["advice"]
-    assert before_the_first_start.status == 1
-    assert "no existe todavía" in before_the_first_start.out
-    assert "inicie uno con" in before_the_first_start.out
 
 
 def test_the_log_of_a_hub_is_json_when_no_person_reads_it(hub: HubProcess) -> None:

@@ -61,6 +61,24 @@ def test_a_wrong_address_is_refused(tmp_path: Path, option: str, address: str) -
     assert address.split(":")[0] in said.err
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--tls-key", "hub.key"], "tls_certificate"),
+        (["--tls-client-ca", "ca.pem"], "tls_certificate"),
+        (["--tls-certificate", "absent.pem", "--tls-key", "absent.key"], "absent.pem"),
+        (["--oidc-issuer", "https://id.example.org"], "oidc_audience"),
+        (["--oidc-issuer", "http://id.example.org", "--oidc-audience", "pregon"], "https"),
+    ],
+)
+def test_a_security_that_would_not_work_is_refused(tmp_path: Path, options: list[str], told: str) -> None:
+    said = run("serve", "--data", tmp_path / "data", *Addresses().options(), *options, "--log-level", "error")
+
+    assert said.status == 2
+    assert said.err.startswith("error settings_invalid")
+    assert told in said.err
+
+
 def test_a_wrong_variable_is_refused(tmp_path: Path) -> None:
     said = run("serve", "--data", tmp_path, *Addresses().options(), PREGON_READER_THREADS="a few")
 
@@ -89,6 +107,21 @@ def test_the_command_line_wins_over_variables_and_variables_over_the_file(tmp_pa
 
     assert status["addresses"] == {"zmq": hub.url, "feed": by_variable}
     assert status["data"] == str(hub.data)
+
+
+def test_an_option_that_denies_wins_over_a_variable_that_affirms(tmp_path: Path) -> None:
+    hub = HubProcess(tmp_path / "data", open_to_all="true", require_keys="true")
+    hub.options += ["--http", "0.0.0.0:0"]
+
+    denied = run("serve", *hub.options, "--no-open-to-all", "--no-require-keys", PREGON_OPEN_TO_ALL="true")
+    try:
+        affirmed = hub.start().status()
+    finally:
+        end(hub)
+
+    assert denied.status == 4
+    assert "not_secured" in denied.err
+    assert affirmed["addresses"]["http"].startswith("http://0.0.0.0:")
 
 
 def test_an_empty_address_closes_a_door(tmp_path: Path) -> None:

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pregon.cli import benchmark, catalog, doctor, messages, serve, subscription, traces
+from pregon.cli import benchmark, catalog, doctor, keys, messages, schemas, serve, subscription, traces
 from pregon.cli.output import show_error, tell
 from pregon.errors import PregonError
 from pregon.version import __version__
 
 app = typer.Typer(
     name="pregon",
-    help="A message hub for organisations that must tell each other things and be able to prove it.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -34,7 +33,11 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version")
     ] = False,
 ) -> None:
-    """A message hub for organisations that must tell each other things and be able to prove it."""
+    """A message hub for organisations that must tell each other things and be able to prove it.
+
+    A hub with an administrator asks for a key: commands present the one in the variable PREGON_KEY. It is never an
+    option, because the arguments of a process are seen by everybody on its machine.
+    """
 
 
 app.add_typer(serve.commands)
@@ -43,6 +46,9 @@ app.add_typer(catalog.topic, name="topic")
 app.add_typer(catalog.producer, name="producer")
 app.add_typer(catalog.subscriber, name="subscriber")
 app.add_typer(subscription.app, name="subscription")
+app.add_typer(schemas.app, name="schema")
+app.add_typer(keys.key, name="key")
+app.add_typer(keys.token, name="token")
 app.add_typer(traces.commands)
 app.add_typer(doctor.commands)
 app.add_typer(benchmark.commands)

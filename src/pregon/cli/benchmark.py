@@ -31,7 +31,8 @@ def bench(
     ] = None,
 ) -> None:
     """Run the benchmarks: ratios measured in one run, on loopback, with the method that docs describe."""
-    from pregon.bench.run import Plan, run_benchmarks
+    from pregon.bench.rounds import Plan
+    from pregon.bench.run import run_benchmarks
 
     run_benchmarks(
         Plan(

@@ -1,4 +1,7 @@
-"""`pregon doctor`: look at the machine, the disk, the database and the hub, and say what is wrong."""
+"""`pregon doctor`: look at the machine, the disk, the database, the keys and the hub, and say what is wrong.
+
+This has the command and the checks of the machine; those of keys and certificates are in `check_security`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -17,10 +20,13 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from pregon.cli.check_security import check_security
 from pregon.cli.connect import HubOption, JsonOption, connect
+from pregon.cli.finding import Finding
 from pregon.cli.output import console, show_json, tell
-from pregon.errors import PregonError
-from pregon.settings import PREFIX
+from pregon.cli.serve import find_config
+from pregon.errors import PregonError, SettingsInvalid, Unavailable
+from pregon.settings import Settings, load_settings
 from pregon.version import __version__
 
 commands = typer.Typer()
@@ -34,21 +40,14 @@ _SKEW_MS_MAX = 2_000
 _SQLITE_LEAST = (3, 35, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found."""
-
-    check: str
-    is_well: bool
-    found: str
-    advice: str = ""
-
-
 @commands.command("doctor")
 def doctor(
     data: Annotated[
         Path | None,
         typer.Option("--data", metavar="DIR", help="The data directory [env PREGON_DATA; pregon-data]"),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The hub's file of settings [env PREGON_CONFIG]")
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Check every page of the database, however long it takes")
@@ -56,10 +55,9 @@ def doctor(
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check versions, disk, database and hub; exit status 1 when something is wrong."""
-    directory = data or Path(os.environ.get(PREFIX + "DATA", "pregon-data"))
+    """Check versions, disk, database, keys, certificate and hub; exit status 1 when something is wrong."""
     is_well = True
-    for finding in examine(directory, hub, full=full):
+    for finding in examine(data, config, hub, full=full):
         is_well = is_well and finding.is_well
         if as_json:
             show_json(asdict(finding))
@@ -72,13 +70,20 @@ def doctor(
         raise typer.Exit(1)
 
 
-def examine(directory: Path, hub: str | None, *, full: bool) -> Iterator[Finding]:
+def examine(data: Path | None, config: Path | None, hub: str | None, *, full: bool) -> Iterator[Finding]:
     """Every check, one after another."""
     yield check_versions()
+    try:
+        settings = load_settings(find_config(config), os.environ, {"data": str(data) if data else None})
+    except SettingsInvalid as error:
+        yield Finding("settings", False, str(error), tell("the hub will not start with this", "así no se inicia"))
+        settings = Settings(data=str(data or Settings().data))
+    directory = Path(settings.data)
     if directory.is_dir():
         yield check_space(directory)
         yield check_sync(directory)
         yield check_database(directory, full=full)
+        yield from check_security(directory, settings)
     else:
         yield Finding(
             "data",
@@ -187,7 +192,7 @@ def check_hub(hub: str | None) -> Finding:
             found = f"{client.hub}: version {pong.version}, clock {skew_ms:.0f} ms apart"
     except PregonError as error:
         advice = tell("start one with `pregon serve`", "inicie uno con `pregon serve`")
-        return Finding("hub", False, str(error), advice)
+        return Finding("hub", False, str(error), advice if isinstance(error, Unavailable) else "")
     if skew_ms > _SKEW_MS_MAX:
         return Finding("hub", False, found, "set the clocks (NTP): traces of the two machines will disagree")
     return Finding("hub", True, found, "" if pong.version == __version__ else f"this client is {__version__}")

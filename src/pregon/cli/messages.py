@@ -14,6 +14,7 @@ import typer
 from pregon.cli.connect import TIMEOUT_MS, HubOption, JsonOption, MaxOption, TimeoutOption, connect
 from pregon.cli.output import console, reader_may_leave, show_json, show_messages, tell
 from pregon.errors import BadRequest
+from pregon.security.keys import split_key
 
 commands = typer.Typer()
 
@@ -37,7 +38,9 @@ def publish(
     id: Annotated[
         str | None, typer.Option("--id", help="The message's id: publishing it again stores nothing new")
     ] = None,
-    key: Annotated[str | None, typer.Option("--key", help="The message's key")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="The message's own key: not yours, which is read from PREGON_KEY")
+    ] = None,
     content_type: Annotated[str | None, typer.Option("--content-type", help="The content type of the body")] = None,
     header: Annotated[
         list[str] | None, typer.Option("--header", metavar="NAME=VALUE", help="A header; may be repeated")
@@ -47,6 +50,9 @@ def publish(
     timeout: TimeoutOption = TIMEOUT_MS,
 ) -> None:
     """Publish messages and wait until they are on the hub's disk."""
+    if key is not None and split_key(key) is not None:
+        # Whoever mistakes the one key for the other would publish a secret, to everybody who reads the topic.
+        raise BadRequest("--key is the message's key; the key with which you show who you are goes in PREGON_KEY")
     options: dict[str, Any] = {
         "key": key,
         "content_type": content_type,

@@ -68,10 +68,10 @@ def _plain(value: Any) -> str:
         return ", ".join(_plain(one) for one in value) or "-"
     if isinstance(value, int) and abs(value) >= 10_000:
         return f"{value:,}"
-    return _printable(str(value))
+    return printable(str(value))
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Text from outside without what could move a terminal's cursor or change its state."""
     return "".join(one if one.isprintable() or one == "\t" else "\N{REPLACEMENT CHARACTER}" for one in text)
 
@@ -129,7 +129,7 @@ def show_messages(messages: Iterable[Message], *, as_json: bool, raw: bool) -> N
         elif as_json:
             show_json({**message.describe(), **_body_fields(message.body)})
         else:
-            text = escape(_printable(message.text))
+            text = escape(printable(message.text))
             out.print(
                 f"[bold cyan]{message.seq}[/]  [green]{escape(message.producer)}[/]  "
                 f"[dim]{format_us(message.accepted_us)}[/]  {text}"

@@ -11,42 +11,70 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
-from pregon.cli.output import console, tell
+from pregon.cli.greeting import greet
 from pregon.settings import CONFIG_VARIABLE, Settings, load_settings
 
 commands = typer.Typer()
 
 _SWITCH_INTERVAL_S = 0.00005
 
+Text = str | None
+Flag = bool | None
+
 
 @commands.command("serve")
 def serve(
-    data: Annotated[str | None, typer.Option("--data", metavar="DIR", help="The data directory")] = None,
-    zmq: Annotated[str | None, typer.Option("--zmq", metavar="tcp://HOST:PORT", help="The fast lane's address")] = None,
-    feed: Annotated[
-        str | None, typer.Option("--feed", metavar="tcp://HOST:PORT", help="The live feed's address")
+    data: Annotated[Text, typer.Option("--data", metavar="DIR", help="The data directory")] = None,
+    zmq: Annotated[Text, typer.Option("--zmq", metavar="tcp://HOST:PORT", help="The fast lane's address")] = None,
+    feed: Annotated[Text, typer.Option("--feed", metavar="tcp://HOST:PORT", help="The live feed's address")] = None,
+    ingest: Annotated[Text, typer.Option("--ingest", metavar="tcp://HOST:PORT", help="The ingest's address")] = None,
+    http: Annotated[Text, typer.Option("--http", metavar="HOST:PORT", help="The HTTP door's address")] = None,
+    public_url: Annotated[
+        Text, typer.Option("--public-url", metavar="URL", help="How clients reach the HTTP door, behind a proxy")
     ] = None,
-    ingest: Annotated[
-        str | None, typer.Option("--ingest", metavar="tcp://HOST:PORT", help="The ingest's address")
+    tls_certificate: Annotated[
+        Text, typer.Option("--tls-certificate", metavar="FILE", help="The HTTP door's certificate and chain, PEM")
     ] = None,
-    http: Annotated[str | None, typer.Option("--http", metavar="HOST:PORT", help="The HTTP door's address")] = None,
+    tls_key: Annotated[Text, typer.Option("--tls-key", metavar="FILE", help="Its private key, PEM")] = None,
+    tls_client_ca: Annotated[
+        Text,
+        typer.Option("--tls-client-ca", metavar="FILE", help="Let in only clients with certificates of these, PEM"),
+    ] = None,
+    require_keys: Annotated[
+        Flag, typer.Option("--require-keys/--no-require-keys", help="Refuse producers and subscribers without a key")
+    ] = None,
+    open_to_all: Annotated[
+        Flag, typer.Option("--open-to-all/--no-open-to-all", help="Listen beyond this machine with no administrator")
+    ] = None,
+    oidc_issuer: Annotated[
+        Text, typer.Option("--oidc-issuer", metavar="URL", help="The identity provider whose tokens are accepted")
+    ] = None,
+    oidc_audience: Annotated[
+        Text, typer.Option("--oidc-audience", metavar="NAME", help="The audience that its tokens must name")
+    ] = None,
+    oidc_keys: Annotated[
+        Text, typer.Option("--oidc-keys", metavar="URL|FILE", help="Where its keys are; else the issuer is asked")
+    ] = None,
     config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="A TOML file of settings")] = None,
     auto_create: Annotated[
-        bool | None,
-        typer.Option("--auto-create/--no-auto-create", help="Make topics and the like on first use"),
+        Flag, typer.Option("--auto-create/--no-auto-create", help="Make topics and the like on first use")
     ] = None,
-    log_level: Annotated[str | None, typer.Option("--log-level", help="debug, info, warning or error")] = None,
+    log_level: Annotated[Text, typer.Option("--log-level", help="debug, info, warning or error")] = None,
 ) -> None:
     """Run a hub. Settings come from --config, then PREGON_* variables, then these options."""
     options = {
-        "data": data, "zmq": zmq, "feed": feed, "ingest": ingest, "http": http,
-        "auto_create": auto_create, "log_level": log_level,
+        "data": data, "zmq": zmq, "feed": feed, "ingest": ingest, "http": http, "public_url": public_url,
+        "tls_certificate": tls_certificate, "tls_key": tls_key, "tls_client_ca": tls_client_ca,
+        "require_keys": require_keys, "open_to_all": open_to_all, "auto_create": auto_create, "log_level": log_level,
+        "oidc_issuer": oidc_issuer, "oidc_audience": oidc_audience, "oidc_keys": oidc_keys,
     }  # fmt: skip
-    file = config or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
-    settings = load_settings(file, os.environ, options)
-    run(settings)
+    run(load_settings(find_config(config), os.environ, options))
+
+
+def find_config(named: Path | None) -> Path | None:
+    """The file of settings: as the command line says, else as the environment does."""
+    return named or (Path(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
 
 
 def run(settings: Settings) -> None:
@@ -61,7 +89,7 @@ def run(settings: Settings) -> None:
         signal.signal(number, lambda *_: stop.set())
     with Server(settings) as server:
         _tune_interpreter()
-        _greet(server.addresses, settings)
+        greet(server.addresses, settings, is_open=server.gate.rules.is_open)
         # Waiting in slices: a signal's handler only runs when the main thread comes back to the interpreter.
         while not stop.wait(0.2):
             pass
@@ -75,30 +103,3 @@ def _tune_interpreter() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-
-
-def _greet(addresses: dict[str, str], settings: Settings) -> None:
-    """Say what to do next, to a person."""
-    from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
-
-    out = console()
-    program = os.path.relpath(sys.argv[0]) if os.sep in sys.argv[0] else sys.argv[0]
-    hub = "" if addresses["zmq"] == DEFAULT_HUB else f"{HUB_VARIABLE}={addresses['zmq']} "
-    out.print(
-        tell(
-            "[bold]The hub is running.[/] In another terminal:",
-            "[bold]El pregón está en marcha.[/] En otra terminal:",
-        )
-    )
-    command = escape(hub + program)
-    out.print(f"  {tell('publish', 'publicar')}:  [cyan]{command} publish fallecidos 'Pepe Gómez'[/]")
-    out.print(f"  {tell('pull', 'recibir')}:     [cyan]{command} pull fallecidos[/]")
-    if "http" in addresses:
-        out.print(f"  {tell('metrics', 'métricas')}:  [cyan]curl {addresses['http']}/metrics[/]")
-    out.print(
-        tell(
-            f"Messages are kept in {escape(settings.data)}. Stop with Ctrl-C.",
-            f"Los mensajes se guardan en {escape(settings.data)}. Se detiene con Ctrl-C.",
-        )
-    )
-    sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""`pregon subscription`: create, list, show with its accounting, update, delete, park, unpark, replay."""
+"""`pregon subscription`: create, list, show with its accounting, update, delete, park, unpark, cancel, replay."""
 
 from __future__ import annotations
 
@@ -131,6 +131,20 @@ def unpark(
     """Deliver parked messages again, before anything else."""
     with connect(hub) as client:
         _show_count(client.unpark(topic, subscriber, seqs or []), as_json)
+
+
+@app.command("cancel")
+def cancel(
+    topic: TopicArgument,
+    subscriber: SubscriberArgument,
+    seqs: SeqsArgument,
+    reason: Annotated[str, typer.Option("--reason", help="Why, for the traces")] = "",
+    hub: HubOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give pending or parked messages up: they are never delivered, and count as expired."""
+    with connect(hub) as client:
+        _show_count(client.cancel(topic, subscriber, seqs, reason), as_json)
 
 
 @app.command("parked")

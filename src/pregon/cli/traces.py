@@ -11,7 +11,7 @@ from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect
 from pregon.cli.output import show_rows, tell
 from pregon.clock import parse_us
 from pregon.errors import BadRequest
-from pregon.model.trace import TraceQuery
+from pregon.model.trace import KINDS, TraceQuery
 
 commands = typer.Typer()
 
@@ -22,7 +22,7 @@ def traces(
     seq: Annotated[int, typer.Option("--seq", help="Of the message with this number (needs --topic)")] = 0,
     kind: Annotated[
         str,
-        typer.Option("--kind", help="accepted, acknowledged, parked, unparked, replayed, expired or removed"),
+        typer.Option("--kind", help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"),
     ] = "",
     producer: Annotated[str, typer.Option("--producer", help="Of this producer")] = "",
     subscriber: Annotated[str, typer.Option("--subscriber", help="Of this subscriber")] = "",
