@@ -19,9 +19,10 @@ class HubProcess:
 
     def __init__(self, directory: Path, *arguments: str) -> None:
         self.directory = directory
-        port = free_ports(1)[0]
+        port, http_port = free_ports(2)
         self.url = f"tcp://127.0.0.1:{port}"
-        self._arguments = ("--feed", "", "--ingest", "", "--http", "", *arguments)
+        self.http = f"127.0.0.1:{http_port}"
+        self._arguments = ("--feed", "", "--ingest", "", "--http", self.http, *arguments)
         self._process: subprocess.Popen[bytes] | None = None
         self.start_s = 0.0
         """From starting the process to its first answer."""

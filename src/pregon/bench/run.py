@@ -10,70 +10,21 @@ import json
 import os
 import platform
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from pregon.bench import ours
+from pregon.bench import doors, ours
 from pregon.bench.hub_process import HubProcess, disk_bytes
 from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
 from pregon.bench.physical import BODY_BYTES, append_and_sync_s, round_trip_s
+from pregon.bench.rounds import ROUNDS, Plan, Run, bodies, in_turns
 from pregon.errors import BadRequest
-
-_ROUNDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to run."""
-
-    quick: bool = False
-    only: tuple[str, ...] = ()
-    peers: bool = False
-    install: bool = False
-    directory: Path | None = None
-    output: Path | None = None
-
-    def scaled(self, count: int) -> int:
-        """A number of messages: a tenth of it when it must be quick."""
-        return max(count // 10, 1_000) if self.quick else count
-
-
-@dataclass(slots=True)
-class Run:
-    """A run under way: where it puts data, and what it has found."""
-
-    plan: Plan
-    directory: Path
-    out: Console
-    results: dict[str, Any] = field(default_factory=dict)
-
-    def folder(self, name: str) -> Path:
-        """A new empty directory."""
-        return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.directory))
-
-    def show(self, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-        """A table of results."""
-        table = Table(*columns, title=title, title_justify="left", box=None, header_style="bold")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for row in rows:
-            table.add_row(*row)
-        self.out.print(table)
-        self.out.print()
-
-
-def bodies(count: int) -> list[bytes]:
-    """Messages of 200 bytes that differ, as real ones do."""
-    noise = os.urandom(BODY_BYTES - 12)
-    return [b"%012d" % number + noise for number in range(count)]
 
 
 @contextmanager
@@ -102,15 +53,6 @@ def _peers(run: Run) -> Iterator[list[Peer]]:
         yield started
 
 
-def _in_turns(rounds: int, timed: dict[str, Callable[[int], float]]) -> dict[str, list[float]]:
-    """Each of them once a round, one after another."""
-    seconds: dict[str, list[float]] = {name: [] for name in timed}
-    for number in range(rounds):
-        for name, measure in timed.items():
-            seconds[name].append(measure(number))
-    return seconds
-
-
 def batches(run: Run) -> None:
     """Durable publish in batches of 500, and pull to Python objects, ours and each peer's."""
     count, peer_count = run.plan.scaled(200_000), run.plan.scaled(30_000)
@@ -127,8 +69,8 @@ def batches(run: Run) -> None:
         for peer in peers:
             publishing[peer.name] = lambda n, peer=peer: peer_count / peer.publish(f"batches-{n}", few, 500)  # type: ignore[misc]
             pulling[peer.name] = lambda n, peer=peer: peer_count / peer.consume(f"batches-{n}", peer_count)  # type: ignore[misc]
-        published = _in_turns(_ROUNDS, publishing)
-        pulled = _in_turns(_ROUNDS, pulling)
+        published = in_turns(ROUNDS, publishing)
+        pulled = in_turns(ROUNDS, pulling)
         memory = hub.memory_mib("VmHWM")
     for title, key, rates in (
         ("durable publish, batches of 500, messages a second", "publish", published),
@@ -148,7 +90,7 @@ def batches(run: Run) -> None:
 def single(run: Run) -> None:
     """One message at a time beside the physical limit; then 64 clients at once beside one."""
     count = run.plan.scaled(2_000)
-    few = bodies(max(count // _ROUNDS, 100))
+    few = bodies(max(count // ROUNDS, 100))
     directory = run.folder("single")
     seconds = 1.0 if run.plan.quick else 3.0
     with HubProcess(directory) as hub, _peers(run) as peers:
@@ -159,9 +101,9 @@ def single(run: Run) -> None:
         }
         for peer in peers:
             timed[peer.name] = lambda n, peer=peer: median(peer.publish_one_by_one(f"single-{n}", few))  # type: ignore[misc]
-        latency = {name: [value * 1e6 for value in values] for name, values in _in_turns(_ROUNDS, timed).items()}
-        rates = _in_turns(
-            _ROUNDS,
+        latency = {name: [value * 1e6 for value in values] for name, values in in_turns(ROUNDS, timed).items()}
+        rates = in_turns(
+            ROUNDS,
             {
                 "1 client": lambda _: ours.publish_at_once(hub, "one", 1, seconds),
                 "64 clients": lambda _: ours.publish_at_once(hub, "many", 64, seconds),
@@ -191,8 +133,8 @@ def fan_out(run: Run) -> None:
                 for number in range(subscriptions):
                     client.create("subscription", topic=f"to-{subscriptions}", subscriber=f"s{number}")
         ours.publish(hub, "warm-up", messages, 500)
-        rates = _in_turns(
-            _ROUNDS,
+        rates = in_turns(
+            ROUNDS,
             {
                 str(n): (lambda _, n=n: len(messages) / ours.publish(hub, f"to-{n}", messages, 500, at_once=True))  # type: ignore[misc]
                 for n in (1, 10, 100)
@@ -218,7 +160,7 @@ def growth(run: Run) -> None:
         hub.start()
         timed[f"publish {stored:,}"] = partial(_publish_again, hub, messages)
         timed[f"pull {stored:,}"] = partial(_pull_again, hub, len(messages))
-    rates = _in_turns(2 * _ROUNDS, timed)
+    rates = in_turns(2 * ROUNDS, timed)
     figures: dict[str, dict[str, float]] = {}
     for name, hub in hubs.items():
         figures[name] = {
@@ -258,6 +200,7 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "single": single,
     "fan-out": fan_out,
     "growth": growth,
+    "doors": doors.measure,
 }
 
 

@@ -58,6 +58,19 @@ def install_peers() -> dict[str, str]:
     return find_servers()
 
 
+def require_wrk(may_install: bool) -> str:
+    """The program that sends HTTP requests from many connections; raises `PeerMissing` if it is not here."""
+    if not find_executable("wrk") and may_install:
+        _require_right_to_install(["wrk"])
+        problems = _install(["wrk"])
+        if problems:
+            raise PeerMissing(f"wrk: {problems['wrk']}")
+    found = find_executable("wrk")
+    if not found:
+        raise PeerMissing("wrk: not installed; --install installs it from Debian's packages")
+    return str(found)
+
+
 def _require_right_to_install(missing: list[str]) -> None:
     names = ", ".join(missing)
     if shutil.which("apt-get") is None:
