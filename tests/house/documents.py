@@ -18,6 +18,7 @@ _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _SET_APART = re.compile(r"`[^`\n]+`|^#+ .*$", re.MULTILINE)
 _LINK = re.compile(r"\]\(\s*<?([^\s)>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+?)>?\s*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]*:|#|//)")
+_ROUTE = re.compile(r"(?<![\w-])([A-Z]+) (/[^\s`?]*)")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -85,6 +86,12 @@ def undocumented_limits(limits: Mapping[str, object], document: str) -> list[str
         elif not any(_has_word(line, spelling) for line in named for spelling in spellings_of(value)):
             found.append(f"`{name}` is documented without its value, {value}")
     return found
+
+
+def undocumented_routes(routes: Iterable[tuple[str, str]], document: str) -> list[str]:
+    """Methods of addresses that the document does not name as `METHOD /path`, all of the path and no more."""
+    named = set(_ROUTE.findall(set_apart(document)))
+    return [f"`{method} {path}` is not documented" for method, path in routes if (method, path) not in named]
 
 
 def broken_links(document: str, exists: Callable[[str], bool]) -> list[str]:

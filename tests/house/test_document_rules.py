@@ -151,6 +151,28 @@ def test_a_limit_left_out_or_with_another_value_is_reported(document: str, reaso
     assert found == [reason]
 
 
+def test_a_route_left_out_is_reported_by_its_method_and_whole_path() -> None:
+    routes = [("GET", "/v1/topics"), ("POST", "/v1/topics"), ("GET", "/v1/topics/{topic}"), ("GET", "/docs")]
+    document = "`GET /v1/topics/{topic}` shows one, `REPOST /v1/topics` is nothing, and GET /docs stands in prose."
+
+    found = documents.undocumented_routes(routes, document)
+
+    assert found == [
+        "`GET /v1/topics` is not documented",
+        "`POST /v1/topics` is not documented",
+        "`GET /docs` is not documented",
+    ]
+
+
+def test_a_complete_page_of_routes_has_nothing_to_report() -> None:
+    routes = [("GET", "/v1/topics"), ("GET", "/v1/topics/{topic}"), ("DELETE", "/v1/topics/{topic}")]
+    document = "## GET /v1/topics\n\n| `GET /v1/topics/{topic}` | one |\n\n```\nDELETE /v1/topics/{topic}?x=1\n```\n"
+
+    found = documents.undocumented_routes(routes, document)
+
+    assert found == []
+
+
 def test_a_link_to_nothing_is_reported() -> None:
     document = (
         "[a](here.md#part) [b](gone.md) ![c](<gone.png> 'title') [d](https://example.org/x) [e](#part)\n"

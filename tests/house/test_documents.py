@@ -51,6 +51,17 @@ def test_every_limit_is_documented_with_its_value() -> None:
     assert not found, listed(found)
 
 
+def test_every_route_of_the_http_interface_is_documented() -> None:
+    make_router = importlib.import_module("pregon.edges.http.api").make_router
+    dispatcher = object()  # Routes hold it; nothing is asked of it here.
+    routes = [(route.method, route.path) for route in make_router(dispatcher).routes]
+
+    found = documents.undocumented_routes(routes, read("docs/reference/rest.md"))
+
+    assert len(routes) > 50
+    assert not found, listed(found)
+
+
 def test_every_relative_link_leads_to_a_file() -> None:
     pages = [
         name for name in kept_files() if name == "README.md" or (name.startswith("docs/") and name.endswith(".md"))

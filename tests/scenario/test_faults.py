@@ -21,7 +21,7 @@ import pytest
 
 from pregon.client.outbox import ProducerOptions
 from pregon.errors import StoreFull
-from pregon.hub.publish import Published
+from pregon.hub.way import Published
 from pregon.model.batch import pack
 from pregon.model.message import Outgoing
 from pregon.store.ticket import Ticket

@@ -1,0 +1,347 @@
+"""Every verb at every door, by everybody: who may is served, and who may not is told so, and nothing else.
+
+The tables name every command of PREGON/1, every route of HTTP and every operation of SOAP, each with who may; one that
+is in no table fails the first test. What is refused is refused in the same words, byte for byte but for the names in
+it, whether what was named is somebody else's or does not exist.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import httpx
+import msgspec
+import pytest
+
+from pregon.edges.http.api import make_router
+from pregon.edges.http.machines import join_frames, split_frames
+from pregon.edges.soap.catalog import catalog_service
+from pregon.edges.soap.traces import traces_service
+from pregon.hub.access import NewKey
+from pregon.hub.hub import Hub
+from pregon.model.batch import encode, pack
+from pregon.model.catalog import Producer, Subscriber, Subscription, Topic
+from pregon.model.message import Outgoing
+from pregon.testing import RunningHub, run_hub
+from pregon.wire.commands import Command
+
+from .raw_peer import ERROR, RawPeer, connected, header, prelude
+from .soap_clients.plain import CATALOGO, TRAZAS, PlainClient, operation, publication, request
+
+WRONG = ("malformed", "unknown id", "wrong secret", "revoked", "expired", "deleted owner", "two keys", "no token")
+READERS, OPERATORS, ADMINS = {"read", "operate", "admin"}, {"operate", "admin"}, {"admin"}
+PUBLISHER, RECEIVER = {"registry"}, {"bank"}
+KNOWN = {"registry", "hospital", "bank", "archive", *READERS}
+ANYBODY = {"nobody", *KNOWN}
+EVERYBODY = {*ANYBODY, *WRONG}
+
+
+class Names(NamedTuple):
+    """Whom and what a request names."""
+
+    topic: str = "births"
+    producer: str = "registry"
+    subscriber: str = "bank"
+    token: str = "read"
+
+
+NOBODYS = Names("no-such-topic", "no-such-producer", "no-such-subscriber", "no-such-token")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: what it says besides the names in it, who may, and whether it would spoil the hub for the others."""
+
+    may: set[str]
+    says: Any = None
+    spoils: bool = False
+
+
+SUBSCRIPTION = {"topic": "{topic}", "subscriber": "{subscriber}"}
+PUBLICATION = {"topic": "{topic}", "producer": "{producer}", "id": "x"}
+COMMANDS: dict[Command, Asked] = {
+    Command.PING: Asked(ANYBODY, {}),
+    Command.PUBLISH: Asked(PUBLISHER, PUBLICATION),
+    Command.PUBLISH_BATCH: Asked(PUBLISHER, {"topic": "{topic}", "producer": "{producer}"}),
+    Command.PULL: Asked(RECEIVER, SUBSCRIPTION),
+    Command.ACK: Asked(RECEIVER, {**SUBSCRIPTION, "seq": 0}),
+    Command.READ: Asked({"bank", "archive"} | READERS, {"topic": "{topic}"}),
+    Command.PARK: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "seqs": [1]}),
+    Command.UNPARK: Asked(RECEIVER | OPERATORS, SUBSCRIPTION),
+    Command.CANCEL: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "seqs": [1]}),
+    Command.PARKED: Asked(RECEIVER | READERS, SUBSCRIPTION),
+    Command.REPLAY: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "from_seq": 1}),
+    Command.ACCOUNT: Asked(RECEIVER | READERS, SUBSCRIPTION),
+    Command.TRACES: Asked(RECEIVER | READERS, {"query": {"subscriber": "{subscriber}"}}),
+    Command.CREATE: Asked(ADMINS, {"kind": "topic", "entry": {"name": "{topic}"}}, spoils=True),
+    Command.UPDATE: Asked(ADMINS, {"kind": "topic", "names": ["{topic}"], "values": {}}),
+    Command.DELETE: Asked(ADMINS, {"kind": "subscriber", "names": ["{subscriber}"]}, spoils=True),
+    Command.SHOW: Asked(RECEIVER | READERS, {"kind": "subscription", "names": ["{topic}", "{subscriber}"]}),
+    Command.LIST: Asked(READERS, {"kind": "topic", "names": ["{topic}"]}),
+    Command.STATUS: Asked(READERS, {}),
+}
+_SETTLE = "/v1/topics/{topic}/subscriptions/{subscriber}"
+_ONE = {"messages": [{"text": "x"}]}
+_READ = ("messages", "messages/{seq}", "messages/{seq}/body", "batches", "stream")
+_OWNERS = ("producer", "subscriber")
+_OWN: dict[str, set[str]] = {"topic": set(), "producer": PUBLISHER, "subscriber": RECEIVER}
+ROUTES: dict[str, Asked] = {
+    "POST /v1/topics/{topic}/messages": Asked(PUBLISHER, "x"),
+    "POST /v1/topics/{topic}/batches": Asked(PUBLISHER, _ONE),
+    f"POST {_SETTLE}/pull": Asked(RECEIVER, {}),
+    f"POST {_SETTLE}/ack": Asked(RECEIVER, {"seq": 0}),
+    **{f"GET /v1/topics/{{topic}}/{path}": Asked({"bank", "archive"} | READERS) for path in _READ},
+    f"POST {_SETTLE}/park": Asked(RECEIVER | OPERATORS, {"seqs": [1]}),
+    f"POST {_SETTLE}/unpark": Asked(RECEIVER | OPERATORS, {}),
+    f"POST {_SETTLE}/cancel": Asked(RECEIVER | OPERATORS, {"seqs": [1]}),
+    f"POST {_SETTLE}/replay": Asked(RECEIVER | OPERATORS, {"from_seq": 1}),
+    f"GET {_SETTLE}/parked": Asked(RECEIVER | READERS),
+    f"GET {_SETTLE}/account": Asked(RECEIVER | READERS),
+    "GET /v1/traces": Asked(RECEIVER | READERS, {"subscriber": "{subscriber}"}),
+    **{f"POST /v1/{kind}s": Asked(ADMINS, {"name": f"{{{kind}}}"}, spoils=True) for kind in _OWN},
+    **{f"GET /v1/{kind}s": Asked(READERS) for kind in _OWN},
+    **{f"GET /v1/{kind}s/{{{kind}}}": Asked(own | READERS) for kind, own in _OWN.items()},
+    **{f"PATCH /v1/{kind}s/{{{kind}}}": Asked(ADMINS, {}) for kind in _OWN},
+    **{f"DELETE /v1/{kind}s/{{{kind}}}": Asked(ADMINS, spoils=True) for kind in _OWN},
+    "POST /v1/topics/{topic}/subscriptions": Asked(ADMINS, {"subscriber": "{subscriber}"}, spoils=True),
+    "GET /v1/topics/{topic}/subscriptions": Asked(READERS),
+    f"GET {_SETTLE}": Asked(RECEIVER | READERS),
+    f"PATCH {_SETTLE}": Asked(ADMINS, {}),
+    f"DELETE {_SETTLE}": Asked(ADMINS, spoils=True),
+    "GET /v1/subscriptions": Asked(RECEIVER | READERS, {"subscriber": "{subscriber}"}),
+    "GET /v1/producers/{producer}/grants": Asked(PUBLISHER | READERS),
+    "PUT /v1/producers/{producer}/grants/{topic}": Asked(ADMINS, spoils=True),
+    "DELETE /v1/producers/{producer}/grants/{topic}": Asked(ADMINS, spoils=True),
+    **{f"POST /v1/{kind}s/{{{kind}}}/keys": Asked(ADMINS, {}, spoils=True) for kind in _OWNERS},
+    **{f"GET /v1/{kind}s/{{{kind}}}/keys": Asked(ADMINS) for kind in _OWNERS},
+    **{f"DELETE /v1/{kind}s/{{{kind}}}/keys/{{key}}": Asked(ADMINS, spoils=True) for kind in _OWNERS},
+    "POST /v1/tokens": Asked(ADMINS, {"name": "{token}", "scopes": ["read"]}, spoils=True),
+    "GET /v1/tokens": Asked(ADMINS),
+    "DELETE /v1/tokens/{token}/keys/{key}": Asked(ADMINS, spoils=True),
+    "GET /v1/topics/{topic}/schema": Asked(READERS),
+    "PUT /v1/topics/{topic}/schema": Asked(ADMINS, {"kind": "xml"}, spoils=True),
+    "DELETE /v1/topics/{topic}/schema": Asked(ADMINS, spoils=True),
+    "GET /v1/topics/{topic}/schema/versions": Asked(READERS),
+    "POST /v1/topics/{topic}/schema/compare": Asked(READERS, {"kind": "xml"}),
+    "GET /metrics": Asked(READERS),
+    "GET /v1/status": Asked(READERS),
+    **{f"GET /{path}": Asked(EVERYBODY) for path in ("healthz", "readyz", "v1/openapi.json", "docs", "docs/{file}")},
+    "POST /v1/frames": Asked(EVERYBODY, "x"),
+}
+"""Frames say who asks themselves: their door is in the table of commands."""
+_KIND = {kind.capitalize(): f"<name>{{{kind}}}</name>" for kind in _OWN}
+_KIND |= {"Subscription": "<topic>{topic}</topic><subscriber>{subscriber}</subscriber>"}
+_GRANT = "<producer>{producer}</producer><topic>{topic}</topic>"
+_KEY = "<keyId>000000000000</keyId>"
+OPERATIONS: dict[str, Asked] = {
+    "novedades": Asked(PUBLISHER, lambda names, key: publication("<x/>", names.topic, names.producer, key)),
+    "recepcion": Asked(RECEIVER, lambda names, key: request(names.topic, names.subscriber, header=key)),
+    "SearchTraces": Asked(RECEIVER | READERS, "<subscriber>{subscriber}</subscriber>"),
+    **{f"Create{kind}": Asked(ADMINS, names, spoils=True) for kind, names in _KIND.items()},
+    **{f"Get{kind}": Asked(_OWN.get(kind.lower(), RECEIVER) | READERS, names) for kind, names in _KIND.items()},
+    **{f"Update{kind}": Asked(ADMINS, names) for kind, names in _KIND.items()},
+    **{f"Delete{kind}": Asked(ADMINS, names, spoils=True) for kind, names in _KIND.items()},
+    **{f"List{kind}s": Asked(READERS, "") for kind in ("Topic", "Producer", "Subscriber")},
+    "ListSubscriptions": Asked(RECEIVER | READERS, "<subscriber>{subscriber}</subscriber>"),
+    "GrantTopic": Asked(ADMINS, _GRANT, spoils=True),
+    "RevokeTopic": Asked(ADMINS, _GRANT, spoils=True),
+    **{f"Create{kind}Key": Asked(ADMINS, _KIND[kind], spoils=True) for kind in ("Producer", "Subscriber")},
+    **{f"List{kind}Keys": Asked(ADMINS, _KIND[kind]) for kind in ("Producer", "Subscriber")},
+    **{f"Revoke{kind}Key": Asked(ADMINS, _KIND[kind] + _KEY, spoils=True) for kind in ("Producer", "Subscriber")},
+}
+
+
+def fill_in(value: Any, names: Names) -> Any:
+    """The value with the names in it."""
+    text = json.dumps(value)
+    for field in Names._fields:
+        text = text.replace(f"{{{field}}}", getattr(names, field))
+    return json.loads(text)
+
+
+def make_people(hub: Hub) -> dict[str, str]:
+    """Everybody who has a key, and every key that is wrong, by name."""
+    hub.create(Topic(name="births")).result()
+    for name in ("registry", "hospital", "gone", "clinic"):
+        hub.create(Producer(name=name)).result()
+    for name in ("bank", "archive"):
+        hub.create(Subscriber(name=name)).result()
+        hub.create(Subscription(topic="births", subscriber=name)).result()
+    hub.publish("births", "clinic", Outgoing(b"first")).result()
+
+    def make(kind: str, owner: str, **options: Any) -> str:
+        return hub.create_key(NewKey(kind=kind, owner=owner, **options)).result().secret
+
+    keys = {name: make("producer", name) for name in ("registry", "hospital")}
+    keys |= {name: make("subscriber", name) for name in ("bank", "archive")}
+    keys |= {name: make("token", name, scopes=(name,)) for name in ("read", "operate", "admin")}
+    revoked, gone = make("token", "revoked", scopes=("admin",)), make("producer", "gone")
+    hub.revoke_key("token", "revoked", revoked.split("_")[1]).result()
+    hub.delete("producer", ("gone",)).result()
+    hub.create(Producer(name="gone")).result()
+    return {
+        **keys,
+        "nobody": "",
+        "malformed": "pgn_x",
+        "unknown id": f"pgn_000000000000_{keys['admin'].split('_', 2)[2]}",
+        "wrong secret": f"{keys['admin'][:-4]}AAAA",
+        "revoked": revoked,
+        "expired": make("token", "expired", scopes=("admin",), lifetime_ms=0),
+        "deleted owner": gone,
+        "two keys": f"{keys['registry']},{keys['admin']}",
+        "no token": "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJzdWIiOiJhZG1pbiIsInNjb3BlIjoicHJlZ29uOmFkbWluIn0.",
+    }
+
+
+class Told(NamedTuple):
+    """The answer: its code, empty for a success, and all of it, without the names."""
+
+    code: str
+    words: bytes
+
+
+class Doors:
+    """A hub, its people, and how to ask at each of its doors."""
+
+    def __init__(self, running: RunningHub, keys: dict[str, str], peer: RawPeer) -> None:
+        self.keys = keys
+        self._peer = peer
+        self._http = httpx.Client(base_url=running.http, timeout=10)
+        self._soap = PlainClient(running.http)
+
+    def close(self) -> None:
+        """Leave."""
+        self._http.close()
+        self._soap.close()
+
+    def fast_lane(self, what: Command, asked: Asked, who: str, names: Names) -> Told:
+        """A command over ZeroMQ."""
+        fields = {**fill_in(asked.says, names), **({"auth": self.keys[who]} if who != "nobody" else {})}
+        answer = self._peer.ask(what, fields, _payload(what))
+        return Told(answer.code, _blank(repr(answer.header).encode() if answer.code else b"", names))
+
+    def frames(self, what: Command, asked: Asked, who: str, names: Names) -> Told:
+        """The same over HTTP, with the key in its header."""
+        body = join_frames([prelude(what), header(**fill_in(asked.says, names)), *_payload(what)])
+        reply = self._http.post("/v1/frames", content=body, headers=self._bearer(who, "application/vnd.pregon.frames"))
+        if reply.status_code != 200:
+            return _told(reply, names)
+        if reply.content[4 + 4] != ERROR:
+            return Told("", b"")
+        fields = msgspec.msgpack.decode(split_frames(reply.content)[1])
+        return Told(fields["code"], _blank(repr(fields).encode(), names))
+
+    def rest(self, what: str, asked: Asked, who: str, names: Names) -> Told:
+        """A route."""
+        method, _, path = what.partition(" ")
+        path = path.format(**names._asdict(), seq=1, key="0" * 12, file="docs.css")
+        says = fill_in(asked.says, names)
+        sent = self._bearer(who, "text/plain" if isinstance(says, str) else "application/json")
+        sent["Pregon-Producer"] = names.producer
+        more: dict[str, Any] = {"params": says} if method == "GET" else {}
+        if method != "GET" and says is not None:
+            more = {"content": says if isinstance(says, str) else json.dumps(says)}
+        with self._http.stream(method, path, headers=sent, **more) as reply:
+            if reply.status_code < 400:
+                return Told("", b"")  # A live stream has no end to wait for.
+            reply.read()
+            return _told(reply, names)
+
+    def soap(self, what: str, asked: Asked, who: str, names: Names) -> Told:
+        """An operation."""
+        key = f"<ps:accessKey>{self.keys[who]}</ps:accessKey>" if who != "nobody" else ""
+        if callable(asked.says):
+            service, content = what, asked.says(names, key)
+        else:
+            service, space = ("trazas", TRAZAS) if what == "SearchTraces" else ("catalogo", CATALOGO)
+            content = operation(what, fill_in(asked.says, names), space, key)
+        reply = self._soap.post(service, content)
+        if reply.status == 200:
+            return Told("", b"")
+        return Told(reply.fault.error_code, _blank(reply.content, names))
+
+    def _bearer(self, who: str, content_type: str) -> dict[str, str]:
+        said = {"Content-Type": content_type}
+        return {**said, "Authorization": f"Bearer {self.keys[who]}"} if who != "nobody" else said
+
+
+def _payload(command: Command) -> list[bytes]:
+    packed = bytes(encode(pack([Outgoing(b"x", "in a batch")], [1])))
+    return {Command.PUBLISH: [b"x"], Command.PUBLISH_BATCH: [packed]}.get(command, [])
+
+
+def _told(reply: httpx.Response, names: Names) -> Told:
+    headers = {name: value for name, value in reply.headers.items() if name not in ("date", "content-length")}
+    return Told(reply.json()["code"], _blank(repr(headers).encode() + reply.content, names))
+
+
+def _blank(words: bytes, names: Names) -> bytes:
+    for field, name in names._asdict().items():
+        words = words.replace(name.encode(), f"<{field}>".encode()) if field != "token" else words
+    return words
+
+
+@pytest.fixture(scope="module", params=["administered", "locked"])
+def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
+    with run_hub(require_keys=request.param == "locked") as running, connected(running.url) as peer:
+        found = Doors(running, make_people(running.server.hub), peer)
+        yield found
+        found.close()
+
+
+Ask = Callable[[Any, Asked, str, Names], Told]
+TABLES: dict[str, dict[Any, Asked]] = {"fast_lane": COMMANDS, "frames": COMMANDS, "rest": ROUTES, "soap": OPERATIONS}
+
+
+def test_everything_that_can_be_asked_is_in_a_table() -> None:
+    routes = {f"{route.method} {route.path}" for route in make_router(None).routes}  # type: ignore[arg-type]
+    operations = {one.name for service in (catalog_service(), traces_service()) for one in service.operations}
+
+    tabled = set(COMMANDS), set(ROUTES), set(OPERATIONS) - {"novedades", "recepcion"}
+
+    assert tabled == (set(Command), routes, operations)
+
+
+@pytest.mark.parametrize("door", list(TABLES))
+def test_who_may_is_served_and_who_may_not_is_refused(doors: Doors, door: str) -> None:
+    ask: Ask = getattr(doors, door)
+    wrong = {}
+
+    for what, asked in TABLES[door].items():
+        for who in sorted(EVERYBODY, key=lambda one: one in asked.may):
+            names = NOBODYS if asked.spoils and who in asked.may else Names()
+            told = ask(what, asked, who, names).code
+            served = told not in ("unauthorized", "forbidden")
+            expected = "served" if who in asked.may else "forbidden" if who in KNOWN else "unauthorized"
+            if ("served" if served else told) != expected:
+                wrong[what, who] = (told, expected)
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("door", list(TABLES))
+def test_a_refusal_is_the_same_byte_for_byte_whether_the_thing_exists_or_not(doors: Doors, door: str) -> None:
+    ask: Ask = getattr(doors, door)
+    others = [NOBODYS, Names(topic="no-such-topic"), Names(producer="gone-too"), Names(subscriber="gone-too")]
+    different = {}
+
+    for what, asked in TABLES[door].items():
+        for who in sorted(EVERYBODY - asked.may - READERS):
+            told = {ask(what, asked, who, names) for names in (Names(), *(others[:1] if who in WRONG else others))}
+            if len(told) != 1:
+                different[what, who] = told
+
+    assert different == {}
+
+
+@pytest.mark.parametrize("door", list(TABLES))
+def test_no_refusal_repeats_what_was_presented(doors: Doors, door: str) -> None:
+    ask: Ask = getattr(doors, door)
+    what, asked = next(iter(TABLES[door].items()))
+
+    words = b"".join(ask(what, asked, who, Names()).words for who in sorted(EVERYBODY))
+
+    assert all(key[-16:].encode() not in words for key in doors.keys.values() if key)
