@@ -94,7 +94,8 @@ def test_a_rotation_lets_the_old_key_end_when_it_was_told_to(hub: HubProcess, to
     first = make("key", "create", "producer", "ute", hub=hub.url)
     second = make("key", "create", "producer", "ute", "--overlap", "24h", hub=hub.url)
     meanwhile = [run("publish", topic, "x", "--producer", "ute", hub=hub.url, key=key) for key in (first, second)]
-    rows = run("key", "list", "producer", "ute", "--json", hub=hub.url).rows
+    listed = run("key", "list", "producer", "ute", "--json", hub=hub.url).rows
+    rows = sorted(listed, key=lambda row: row["created_us"])
 
     third = make("key", "create", "producer", "ute", "--overlap", "0s", hub=hub.url)
     after = [run("publish", topic, "x", "--producer", "ute", hub=hub.url, key=key) for key in (first, second, third)]
