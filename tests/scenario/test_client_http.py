@@ -146,9 +146,10 @@ def test_closing_does_not_wait_for_a_long_poll_in_another_thread(hub: HubProcess
         met.append(raised.value)
 
     polling = threading.Thread(target=poll)
-    polling.start()
     with hub.client() as other:
-        wait_until(lambda: other.status()["waiting"] == 1, "it waits")
+        before = other.status()["waiting"]
+        polling.start()
+        wait_until(lambda: other.status()["waiting"] > before, "it waits")
     begun = time.monotonic()
     client.close()
     polling.join(20)
