@@ -21,6 +21,8 @@ from pregon.security.keys import TOKEN, Key, make_secret
 from pregon.store import catalog, keys
 from pregon.store.transaction import Transaction
 
+_LAST = "this is the last token that administers the hub: make another before you revoke it"
+
 
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key to make, and how long the owner's other keys stay valid (None: as long as they were)."""
@@ -58,10 +60,18 @@ def create_key(keyring: Keyring, wanted: NewKey) -> Callable[[Transaction, Direc
             catalog.require_id(connection, checked.kind, checked.owner)
         # Before anything is written: what is refused must change nothing.
         keys.require_room(connection, checked.kind, checked.owner, now_us)
-        if overlap_ms is not None:
-            keys.expire_keys(connection, checked.kind, checked.owner, now_us + overlap_ms * 1_000)
         expires_us = None if lifetime_ms is None else min(now_us + lifetime_ms * 1_000, INSTANT_US_MAX)
         key = msgspec.structs.replace(checked, created_us=now_us, expires_us=expires_us)
+        mine = (checked.kind, checked.owner)
+        left = [
+            one
+            for one in keys.list_keys(connection)
+            if (one.key.kind, one.key.owner) != mine or not (overlap_ms == 0 or keys.is_expired(one.key, now_us))
+        ]
+        if keyring.would_open([*left, keys.KeptKey(key, secret.hash)]):
+            raise LimitReached(_LAST)
+        if overlap_ms is not None:
+            keys.expire_keys(connection, checked.kind, checked.owner, now_us + overlap_ms * 1_000)
         # What expired is of no more use: the new one tells from now on that this owner has a key.
         keys.delete_expired(connection, checked.kind, checked.owner, now_us)
         keys.insert_key(connection, keys.KeptKey(key, secret.hash))
@@ -82,7 +92,7 @@ def revoke_key(keyring: Keyring, kind: str, owner: str, key_id: str) -> Callable
         connection = transaction.connection
         left = [one for one in keys.list_keys(connection) if (one.key.kind, one.key.owner, one.key.id) != named]
         if keyring.would_open(left):
-            raise LimitReached("this is the last token that administers the hub: make another before you revoke it")
+            raise LimitReached(_LAST)
         existed = keys.delete_key(connection, kind, owner, key_id)
         renew(transaction, keyring)
         return existed

@@ -10,9 +10,9 @@ from msgspec import Meta
 from pregon.edges.http.answers import Answer, json_answer, no_content
 from pregon.edges.http.catalog import Name
 from pregon.edges.http.exchange import Exchange
-from pregon.edges.http.forms import Page, decode_cursor, encode_cursor, view
+from pregon.edges.http.forms import Page, decode_cursor, decode_number_cursor, encode_cursor, view
 from pregon.edges.http.routes import Desk, Handler, Route
-from pregon.errors import BadRequest, BadSchema, LimitReached, NotFound
+from pregon.errors import BadSchema, LimitReached, NotFound
 from pregon.hub.access import NewKey, ShownKey
 from pregon.limits import BODY_BYTES_MAX, DESCRIPTION_CHARACTERS_MAX, REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX
 from pregon.model.catalog import NUMBER_MAX, SchemaVersion
@@ -145,10 +145,8 @@ async def show_schema(desk: Desk, exchange: Exchange) -> Answer:
 async def list_schemas(desk: Desk, exchange: Exchange) -> Answer:
     """All the versions that a topic's schema had."""
     caller, wanted = desk.caller(exchange), exchange.query(Page)
-    (before,) = decode_cursor(wanted.cursor, 1) or ("0",)
-    if not before.isascii() or not before.isdigit() or len(before) > 9:
-        raise BadRequest("this cursor is of another list")
-    found = await desk.answer(desk.gate.list_schemas(caller, exchange.params["topic"], int(before), wanted.max))
+    before = decode_number_cursor(wanted.cursor, 9)
+    found = await desk.answer(desk.gate.list_schemas(caller, exchange.params["topic"], before, wanted.max))
     following = encode_cursor([found[-1].version]) if len(found) == wanted.max else None
     return json_answer({"items": [view(one) for one in found], "next": following})
 

@@ -135,6 +135,14 @@ def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
+def decode_number_cursor(cursor: str, digits_max: int) -> int:
+    """The number where the page before ended, 0 for the first page; raises BadRequest for what is no cursor of ours."""
+    (number,) = decode_cursor(cursor, 1) or ("0",)
+    if not number.isascii() or not number.isdigit() or len(number) > digits_max:
+        raise BadRequest("this cursor is of another list")
+    return int(number)
+
+
 def view(entry: Any) -> dict[str, Any]:
     """An entry as REST shows it: times in microseconds become RFC 3339."""
     return _with_times(msgspec.to_builtins(entry))

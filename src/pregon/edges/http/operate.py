@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from pregon.clock import parse_us
 from pregon.edges.http.answers import Answer, json_answer
 from pregon.edges.http.exchange import Exchange
-from pregon.edges.http.forms import Number, Page, Positive, decode_cursor, encode_cursor, view
+from pregon.edges.http.forms import Number, Page, Positive, decode_number_cursor, encode_cursor, view
 from pregon.edges.http.routes import Desk, Route
 from pregon.errors import BadRequest, LimitReached, NotPending
 from pregon.limits import LIST_ROWS_MAX
@@ -155,9 +155,6 @@ def _parse_time(name: str, text: str) -> int:
 async def search_traces(desk: Desk, exchange: Exchange) -> Answer:
     """What happened, newest first."""
     caller, wanted = desk.caller(exchange), exchange.query(TracesQuery)
-    (before,) = decode_cursor(wanted.cursor, 1) or ("0",)
-    if not before.isascii() or not before.isdigit() or len(before) > 18:
-        raise BadRequest("this cursor is of another list")
     query = TraceQuery(
         topic=wanted.topic,
         producer=wanted.producer,
@@ -166,7 +163,7 @@ async def search_traces(desk: Desk, exchange: Exchange) -> Answer:
         seq=wanted.seq,
         since_us=0 if wanted.since is UNSET else _parse_time("since", wanted.since),
         until_us=0 if wanted.until is UNSET else _parse_time("until", wanted.until),
-        before=int(before),
+        before=decode_number_cursor(wanted.cursor, 18),
         max=wanted.max,
     )
     found = await desk.answer(desk.gate.traces(caller, query))
