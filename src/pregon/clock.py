@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 INSTANT_US_MAX = 253_402_300_799_999_999
 """The last microsecond of the year 9999: no calendar that we write for goes further."""
@@ -53,8 +54,14 @@ class WallClock:
 
 def format_us(us: int) -> str:
     """An instant for people and for JSON: RFC 3339, UTC, microseconds."""
-    us = max(0, min(us, INSTANT_US_MAX))
-    return (_EPOCH + timedelta(microseconds=us)).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    seconds, rest_us = divmod(max(0, min(us, INSTANT_US_MAX)), 1_000_000)
+    return f"{_format_second(seconds)}.{rest_us:06d}Z"
+
+
+@lru_cache(maxsize=1_024)
+def _format_second(seconds: int) -> str:
+    """Most instants that are written one after the other are of the same second."""
+    return (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def parse_us(text: str) -> int:

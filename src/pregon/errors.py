@@ -10,6 +10,8 @@ Three branches say what the caller can do about it:
     │   ├── BadXml                bad_xml
     │   ├── BadEvent              bad_event
     │   ├── BadSchema             bad_schema
+    │   ├── BadFilter             bad_filter
+    │   ├── EndpointForbidden     endpoint_forbidden
     │   ├── SchemaMismatch        schema_mismatch
     │   ├── TooLarge              too_large
     │   ├── NotFound              not_found
@@ -106,6 +108,18 @@ class BadSchema(Rejected):
     """The schema itself cannot be used."""
 
     code = "bad_schema"
+
+
+class BadFilter(Rejected):
+    """The filter of a subscription cannot be used."""
+
+    code = "bad_filter"
+
+
+class EndpointForbidden(Rejected):
+    """The hub may not push to that address; its operator can allow it."""
+
+    code = "endpoint_forbidden"
 
 
 class SchemaMismatch(Rejected):

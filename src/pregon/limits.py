@@ -114,3 +114,41 @@ OIDC_KEYS_BYTES_MAX = 256 * KIB
 """The document with the identity provider's keys."""
 OIDC_KEYS_MAX = 100
 """Keys of the identity provider."""
+
+ENDPOINT_CHARACTERS_MAX = 2_000
+"""Length of the URL to which messages are pushed."""
+PUSH_TIME_LIMIT_MS_MAX = 120_000
+"""How long a subscriber may at most be given to answer a push."""
+PUSH_DELAY_MS_MAX = 24 * 60 * 60 * 1_000
+"""The longest wait between two attempts of a push, whatever the subscriber asks for."""
+PUSH_PARALLEL_MAX = 64
+"""Pushes at once in one subscription."""
+PUSHES_AT_ONCE_MAX = 1_000
+"""Pushes at once to subscribers that answer."""
+PROBES_AT_ONCE_MAX = 200
+"""Pushes at once to subscribers that fail, one to each."""
+PUSH_IDLE_CONNECTIONS_MAX = 1_000
+"""Connections for pushes that are kept for the next one while nothing is on its way."""
+PUSH_ANSWER_BYTES_MAX = 64 * KIB
+"""What is read of the answer to a push."""
+PUSHES_WRITTEN_TOGETHER = 32
+"""Deliveries of one subscription that are written down at once; until then, 50 ms at most, a crash repeats them."""
+PUSH_UNSETTLED_MAX = 256
+"""Messages of one subscription that were pushed and are not yet written down as delivered."""
+PUSH_READ_MESSAGES_MAX = 256
+"""Messages of one subscription that are read ahead to be pushed."""
+PUSH_READ_BYTES_MAX = 1 * MIB
+"""Their Arrow bytes, but for the first, which always goes."""
+SIGNING_SECRETS_MAX = 4
+"""Signing secrets of one subscriber that are valid at once."""
+
+FILTER_BYTES_MAX = 8 * KIB
+"""Text of a subscription's filter."""
+FILTER_DEPTH_MAX = 8
+"""Conditions of a filter inside one another."""
+FILTER_CONDITIONS_MAX = 32
+"""Conditions of one filter."""
+FILTER_REASON_CHARACTERS_MAX = 200
+"""Length of the reason that travels with a message that a filter let pass."""
+EXAMINE_MESSAGES_MAX = 500
+"""Messages that a filter looks at in one go."""

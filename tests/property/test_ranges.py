@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pregon.store.traces import runs_between, runs_of
+from pregon.model.runs import runs_between, runs_of
 
 numbers = st.sets(st.integers(0, 60)).map(sorted)
 

@@ -10,6 +10,7 @@ from pregon.client.calls import Pulled, PullOptions, retry_delay_ms
 from pregon.client.follower import Follower
 from pregon.errors import AckBeyondHead, AnswerMalformed, BadRequest, Forbidden, HubBusy
 from pregon.hub.retention import expiry_target
+from pregon.model.runs import runs_of
 from pregon.model.subscription import Cursor, accept_ack, account
 from pregon.store.cursors import Place
 from pregon.wire import commands as c
@@ -60,7 +61,7 @@ def test_every_message_is_in_one_place() -> None:
 def test_a_subscription_gives_up_only_what_passes_its_limits(
     pending_max: int | None, parked: list[int], seq_of_age: int | None, target: int
 ) -> None:
-    assert expiry_target(Place(1, 1, pending_max, None, CURSOR), parked, seq_of_age) == target
+    assert expiry_target(Place(1, 1, pending_max, None, CURSOR), runs_of(parked), seq_of_age) == target
 
 
 def test_only_a_busy_hub_is_asked_again_and_ever_more_slowly() -> None:

@@ -161,6 +161,10 @@ def attributes_of(message: Message) -> dict[str, str]:
     given["pregontopic"] = message.topic
     given["pregonproducer"] = message.producer
     given["pregonsequence"] = str(message.seq)
+    # Only the hub says by which filter a message passed.
+    given.pop("pregonmatched", None)
+    if message.matched:
+        given["pregonmatched"] = message.matched
     return given
 
 

@@ -6,10 +6,10 @@ Arrow batch, whose columns are turned into Python values once for the whole batc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
@@ -110,13 +110,13 @@ class Rows:
     @cached_property
     def published_us(self) -> list[int]:
         """When the producer says that it published, in microseconds since 1970."""
-        values: list[int] = self.batch.column("published_at").cast(pa.int64()).to_pylist()
+        values: list[int] = self.batch.column("published_at").view(pa.int64()).to_pylist()
         return values
 
     @cached_property
     def accepted_us(self) -> list[int]:
         """When the hub accepted, in microseconds since 1970."""
-        values: list[int] = self.batch.column("accepted_at").cast(pa.int64()).to_pylist()
+        values: list[int] = self.batch.column("accepted_at").view(pa.int64()).to_pylist()
         return values
 
     @cached_property
@@ -138,6 +138,8 @@ class Message(msgspec.Struct, frozen=True, eq=False, gc=False):
     _row: int
     seq: int
     topic: str
+    matched: str = ""
+    """Why the subscription's filter wants it; empty without a filter, and for a message that was read by number."""
 
     @property
     def body(self) -> bytes:
@@ -185,8 +187,8 @@ class Message(msgspec.Struct, frozen=True, eq=False, gc=False):
         return self.body.decode(errors="replace")
 
     def describe(self) -> dict[str, Any]:
-        """All but the body, ready for JSON."""
-        return {
+        """All but the body, ready for JSON; `matched` only where a filter said why."""
+        told: dict[str, Any] = {
             "topic": self.topic,
             "seq": self.seq,
             "id": self.id,
@@ -197,6 +199,38 @@ class Message(msgspec.Struct, frozen=True, eq=False, gc=False):
             "published_at": format_us(self.published_us),
             "accepted_at": format_us(self.accepted_us),
         }
+        return {**told, "matched": self.matched} if self.matched else told
 
     def __repr__(self) -> str:
         return f"<Message {self.topic} {self.seq} from {self.producer}, {len(self.body)} bytes>"
+
+
+class Match(Protocol):
+    """Why a filter wants messages first..last."""
+
+    @property
+    def first_seq(self) -> int:
+        """The first of them."""
+        ...
+
+    @property
+    def last_seq(self) -> int:
+        """The last of them."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+        ...
+
+
+def with_reasons(messages: Iterable[Message], matches: Sequence[Match]) -> Iterator[Message]:
+    """Messages, each with why the filter wants it; both in order of their numbers."""
+    place = 0
+    for message in messages:
+        while place < len(matches) and matches[place].last_seq < message.seq:
+            place += 1
+        if place < len(matches) and matches[place].first_seq <= message.seq:
+            yield Message(message._rows, message._row, message.seq, message.topic, matches[place].reason)
+        else:
+            yield message

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Select, Table, delete, func, insert, select, update
 
 from pregon.errors import LimitReached, NotFound
 from pregon.limits import PRODUCERS_MAX, SUBSCRIBERS_MAX, SUBSCRIPTIONS_MAX, TOPICS_MAX
-from pregon.model.catalog import Producer, Retention, Subscriber, Subscription, Topic
+from pregon.model.catalog import Producer, PushOptions, Retention, Subscriber, Subscription, Topic
 from pregon.store.log import TOPIC_ID_MAX, batch_sizes, remove_through
 from pregon.store.schema import producer, producer_topic, subscriber, subscription, topic
 
@@ -133,7 +134,37 @@ def list_producers(connection: Connection, after: str, rows_max: int, name: str 
 def list_subscribers(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Subscriber]:
     """Subscribers by name."""
     rows = connection.execute(_page(select(subscriber), subscriber, after, rows_max, name))
-    return [Subscriber(name=row.name, description=row.description, created_us=row.created_us) for row in rows]
+    return [
+        Subscriber(
+            name=row.name,
+            description=row.description,
+            mode=row.mode,
+            endpoint=row.endpoint,
+            format=row.format,
+            push=_decode_push(row.push),
+            enabled=bool(row.enabled),
+            disabled_reason=row.disabled_reason,
+            created_us=row.created_us,
+        )
+        for row in rows
+    ]
+
+
+_decode_push = msgspec.json.Decoder(PushOptions).decode
+
+
+def subscriber_values(value: Subscriber) -> dict[str, Any]:
+    """The columns of a subscriber that people set; who enables it has read why it was not."""
+    return {
+        "name": value.name,
+        "description": value.description,
+        "mode": value.mode,
+        "endpoint": value.endpoint,
+        "format": value.format,
+        "push": msgspec.json.encode(value.push).decode(),
+        "enabled": value.enabled,
+        "disabled_reason": "" if value.enabled else value.disabled_reason,
+    }
 
 
 def list_subscriptions(
@@ -160,6 +191,7 @@ def list_subscriptions(
             start=str(row.first_seq),
             pending_max=row.pending_max,
             pending_age_ms=row.pending_age_ms,
+            filter=row.filter,
             first_seq=row.first_seq,
             acked_seq=row.acked_seq,
             epoch=row.epoch,

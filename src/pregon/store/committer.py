@@ -44,6 +44,10 @@ _PAGES_BYTES = 32 * 1024
 class CommitListener(Protocol):
     """Who wants to know what was committed; called in the committer's thread, so it must be quick."""
 
+    def finishing(self, transaction: Transaction) -> None:
+        """Everything is in the transaction: what the listener adds goes with it."""
+        ...
+
     def committed(self, transaction: Transaction) -> None:
         """The transaction is on disk."""
         ...
@@ -183,6 +187,7 @@ class Committer:
                     operation.apply(transaction)
                 except PregonError as error:
                     rejections.append((operation, error))
+            self._listener.finishing(transaction)
             transaction.finish()
             self._database.commit(self._connection)
         except DBAPIError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +10,9 @@ from sqlalchemy import Connection, bindparam, case, delete, func, insert, select
 
 from pregon.model.batch import StoredBatch
 from pregon.model.subscription import Accounting, Cursor, account
+from pregon.store.filter_results import examine_again, forget_unwanted, forget_wanted, skip_unwanted
 from pregon.store.prepared import Prepared
-from pregon.store.schema import expired_range, parked, subscriber, subscription, topic
+from pregon.store.schema import expired_range, filter_result, parked, subscriber, subscription, topic
 
 _COLUMNS = (
     subscription.c.id,
@@ -24,6 +25,13 @@ _COLUMNS = (
     subscription.c.expired,
     subscription.c.pending_max,
     subscription.c.pending_age_ms,
+    subscription.c.filter,
+    subscription.c.filter_version,
+    subscription.c.examined_seq,
+    subscription.c.filtered,
+    subscription.c.attempts,
+    subscription.c.failing_since_us,
+    subscription.c.deferred_seq,
     topic.c.head_seq,
     topic.c.tail_seq,
 )
@@ -37,6 +45,11 @@ _MOVE = Prepared(
     update(subscription)
     .where(subscription.c.id == bindparam("subscription_id"))
     .values(acked_seq=bindparam("new_acked_seq"))
+)
+_EXAMINED = Prepared(
+    update(subscription)
+    .where(subscription.c.id == bindparam("subscription_id"))
+    .values(examined_seq=bindparam("new_examined_seq"))
 )
 _FORGET_DONE = Prepared(
     delete(parked).where(
@@ -69,12 +82,26 @@ class Place:
     pending_max: int | None
     pending_age_ms: int | None
     cursor: Cursor
+    filter: str = ""
+    filter_version: int = 0
+    examined_seq: int = 0
+    """How far the filter has looked, if there is one."""
+    has_attempts: bool = False
+    """Whether the message that is to be pushed next was tried already."""
+    failing_since_us: int = 0
+    deferred_seq: int = 0
+
+    @property
+    def visible_seq(self) -> int:
+        """The newest message that may be delivered, if it is wanted."""
+        return self.examined_seq if self.filter else self.cursor.head_seq
 
 
 def _place(row: Sequence[Any]) -> Place:
     """A row of `_COLUMNS`."""
     id_, topic_id, topic_name, subscriber_name, first_seq, acked_seq, epoch, expired, *rest = row
-    pending_max, pending_age_ms, head_seq, tail_seq = rest
+    pending_max, pending_age_ms, filter_, filter_version, examined_seq, filtered, *rest = rest
+    attempts, failing_since_us, deferred_seq, head_seq, tail_seq = rest
     return Place(
         id_,
         topic_id,
@@ -87,9 +114,16 @@ def _place(row: Sequence[Any]) -> Place:
             acked_seq=acked_seq,
             epoch=epoch,
             expired=expired,
+            filtered=filtered,
             head_seq=head_seq,
             tail_seq=tail_seq,
         ),
+        filter_,
+        filter_version,
+        examined_seq,
+        bool(attempts),
+        failing_since_us,
+        deferred_seq,
     )
 
 
@@ -104,10 +138,38 @@ def places_of_topic(connection: Connection, topic_id: int) -> list[Place]:
     return [_place(row) for row in _OF_TOPIC.run(connection, {"topic_id": topic_id})]
 
 
-def move_cursor(connection: Connection, subscription_id: int, acked_seq: int) -> None:
-    """Settle everything up to a number."""
-    _MOVE.run(connection, {"subscription_id": subscription_id, "new_acked_seq": acked_seq})
-    _FORGET_DONE.run(connection, {"subscription_id": subscription_id, "acked_seq": acked_seq})
+def move_cursor(connection: Connection, place: Place, acked_seq: int) -> int:
+    """Settle everything up to a number, and what comes right after it if the filter does not want that; the cursor."""
+    if place.filter:
+        acked_seq = settled_through(connection, place, acked_seq, aside_after(connection, place.id, acked_seq))
+        forget_wanted(connection, place.id, place.cursor.acked_seq, acked_seq)
+        if acked_seq > place.examined_seq:
+            _EXAMINED.run(connection, {"subscription_id": place.id, "new_examined_seq": acked_seq})
+    _MOVE.run(connection, {"subscription_id": place.id, "new_acked_seq": acked_seq})
+    if acked_seq > place.cursor.acked_seq:
+        forget_attempts(connection, place, has_pending=acked_seq < place.cursor.head_seq)
+    _FORGET_DONE.run(connection, {"subscription_id": place.id, "acked_seq": acked_seq})
+    return acked_seq
+
+
+def settled_through(connection: Connection, place: Place, seq: int, settled: Collection[int]) -> int:
+    """Up to where everything after a number is settled: by itself, set aside, or not wanted by the filter."""
+    settled = set(settled)
+    while True:
+        while seq + 1 in settled:
+            seq += 1
+        skipped = skip_unwanted(connection, place.id, seq) if place.filter else seq
+        if skipped == seq:
+            return seq
+        seq = skipped
+
+
+def forget_attempts(connection: Connection, place: Place, *, has_pending: bool) -> None:
+    """The message to be pushed next is another one, or there is none: then nothing fails either."""
+    if place.has_attempts or (place.failing_since_us and not has_pending):
+        values = {"attempts": 0, "refusals": 0, "next_try_us": 0}
+        rest = {} if has_pending else {"failing_since_us": 0, "deferred_seq": 0}
+        connection.execute(update(subscription).where(subscription.c.id == place.id).values(**values, **rest))
 
 
 def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
@@ -127,8 +189,14 @@ def move_back(connection: Connection, place: Place, acked_seq: int) -> None:
             first_seq=min(place.cursor.first_seq, acked_seq + 1),
             expired=subscription.c.expired - revived,
             epoch=subscription.c.epoch + 1,
+            attempts=0,
+            refusals=0,
+            next_try_us=0,
+            deferred_seq=0,
         )
     )
+    # Also without a filter: one that was taken away has left what it said of the messages before the cursor.
+    examine_again(connection, place.id, acked_seq)
     # What is pending again anyway needs no row of its own.
     connection.execute(
         delete(parked).where(
@@ -148,7 +216,7 @@ def _replace_range(connection: Connection, subscription_id: int, row: Any, last_
 
 def expire_through(connection: Connection, place: Place, acked_seq: int, runs: Sequence[tuple[int, int]]) -> None:
     """Settle everything up to a number, of which the messages in `runs` were never acknowledged."""
-    move_cursor(connection, place.id, acked_seq)
+    move_cursor(connection, place, acked_seq)
     expire_some(connection, place.id, runs)
 
 
@@ -172,6 +240,7 @@ def forget_expired(connection: Connection, topic_id: int, tail_seq: int) -> None
     connection.execute(
         delete(expired_range).where(expired_range.c.subscription_id.in_(mine), expired_range.c.last_seq < tail_seq)
     )
+    forget_unwanted(connection, topic_id, tail_seq)
 
 
 def aside_after(connection: Connection, subscription_id: int, after_seq: int) -> list[int]:
@@ -250,9 +319,19 @@ def find_accounting(connection: Connection, topic_name: str, subscriber_name: st
         func.coalesce(func.sum(case((parked.c.done, 1), else_=0)), 0).label("done"),
         func.count(parked.c.seq).label("aside"),
     )
-    # One statement, so that the count and the cursor are of the same moment.
+    filtered_after = (
+        select(func.coalesce(func.sum(filter_result.c.last_seq - filter_result.c.first_seq + 1), 0))
+        .where(
+            filter_result.c.subscription_id == subscription.c.id,
+            filter_result.c.first_seq > subscription.c.acked_seq,
+            ~filter_result.c.matched,
+        )
+        .scalar_subquery()
+        .label("filtered_after")
+    )
+    # One statement, so that the counts and the cursor are of the same moment.
     row = connection.execute(
-        select(*_COLUMNS, *counts)
+        select(*_COLUMNS, *counts, filtered_after)
         .select_from(_FROM.outerjoin(parked, parked.c.subscription_id == subscription.c.id))
         .where(topic.c.name == topic_name, subscriber.c.name == subscriber_name)
         .group_by(*_COLUMNS)
@@ -265,4 +344,5 @@ def find_accounting(connection: Connection, topic_name: str, subscriber_name: st
         aside_after=int(row.after),
         returned=int(row.returned),
         done=int(row.done),
+        filtered_after=int(row.filtered_after),
     )

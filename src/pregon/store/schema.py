@@ -20,9 +20,10 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 
-HEAD_REVISION = "0003"
+HEAD_REVISION = "0005"
 """The newest migration: a database at another revision is upgraded, or refused if it is newer."""
 
 metadata = MetaData(
@@ -88,8 +89,27 @@ subscriber = Table(
     Column("id", _Id, primary_key=True),
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
+    # pull or push; where to, in which format (see model.catalog), and how: `push` is PushOptions as JSON.
+    Column("mode", String(10), nullable=False, server_default="pull"),
+    Column("endpoint", Text, nullable=False, server_default=""),
+    Column("format", String(20), nullable=False, server_default="cloudevents"),
+    Column("push", Text, nullable=False, server_default="{}"),
+    # False: nothing is pushed, everything waits to be pulled. The hub says why when it was the hub who did it.
+    Column("enabled", Boolean, nullable=False, server_default=true()),
+    Column("disabled_reason", Text, nullable=False, server_default=""),
     Column("created_us", BigInteger, nullable=False),
     sqlite_autoincrement=True,
+)
+
+signing_secret = Table(
+    "signing_secret",
+    metadata,
+    Column("id", String(20), primary_key=True),
+    Column("subscriber_id", ForeignKey("subscriber.id", ondelete="CASCADE"), nullable=False, index=True),
+    # As it is: a signature needs it, its hash would not do.
+    Column("secret", LargeBinary, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger),
 )
 
 subscription = Table(
@@ -107,6 +127,21 @@ subscription = Table(
     Column("expired", BigInteger, nullable=False, server_default=_ZERO),
     Column("pending_max", BigInteger),
     Column("pending_age_ms", BigInteger),
+    # Which messages it wants, as JSON (see filters), empty for all of them; how often that was changed; how far the
+    # filter has looked; and how many messages it did not want.
+    Column("filter", Text, nullable=False, server_default=""),
+    Column("filter_version", Integer, nullable=False, server_default=_ZERO),
+    Column("examined_seq", BigInteger, nullable=False, server_default=_ZERO),
+    Column("filtered", BigInteger, nullable=False, server_default=_ZERO),
+    # Of the message that is to be pushed next: how often that failed, how often because the subscriber refused it,
+    # and when it is tried again.
+    Column("attempts", Integer, nullable=False, server_default=_ZERO),
+    Column("refusals", Integer, nullable=False, server_default=_ZERO),
+    Column("next_try_us", BigInteger, nullable=False, server_default=_ZERO),
+    # Since when pushes fail, 0 when they do not, and how the last one did; up to where it was traced that they wait.
+    Column("failing_since_us", BigInteger, nullable=False, server_default=_ZERO),
+    Column("last_failure", Text, nullable=False, server_default=""),
+    Column("deferred_seq", BigInteger, nullable=False, server_default=_ZERO),
     Column("created_us", BigInteger, nullable=False),
     UniqueConstraint("topic_id", "subscriber_id"),
     sqlite_autoincrement=True,
@@ -152,6 +187,18 @@ expired_range = Table(
     Column("last_seq", BigInteger, nullable=False),
 )
 
+filter_result = Table(
+    "filter_result",
+    metadata,
+    # What a filter said of messages: wanted ones after the cursor, with the reason that travels with them; and those
+    # not wanted, as long as the log has them: a replay over them has them examined anew.
+    Column("subscription_id", ForeignKey("subscription.id", ondelete="CASCADE"), primary_key=True),
+    Column("first_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("matched", Boolean, nullable=False),
+    Column("reason", Text, nullable=False, server_default=""),
+)
+
 dedupe = Table(
     "dedupe",
     metadata,
@@ -188,8 +235,35 @@ trace = Table(
     Column("first_seq", BigInteger, nullable=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("detail", Text, nullable=False, server_default=""),
+    # Of a push: which attempt it was, 0 for what is none; and how long the subscriber took to answer.
+    Column("attempt", Integer, nullable=False, server_default=_ZERO),
+    Column("latency_ms", Integer, nullable=False, server_default=_ZERO),
 )
-Index("ix_trace_topic_last_seq", trace.c.topic, trace.c.last_seq)
+# How traces are found, newest first (see store.trace_search). SQLite has the id at the end of each index by itself, and
+# would store it twice if it were named; for another database it is to be added to each.
+# A message is found by the end of a range that has it, in one of the last four: the longer ranges may be, the more of
+# them must be looked at to find those that began before it, so that the short ones are kept apart from the long.
+TRACE_SPAN_SHORT = 100
+_ACCEPTED, _NOT_ACCEPTED, _OF_SUBSCRIBER = "producer <> ''", "producer = ''", "subscriber <> ''"
+TRACE_SINGLE = f"{_NOT_ACCEPTED} AND first_seq = last_seq"
+TRACE_SHORT = f"{_NOT_ACCEPTED} AND last_seq - first_seq > 0 AND last_seq - first_seq < {TRACE_SPAN_SHORT}"
+TRACE_LONG = f"{_NOT_ACCEPTED} AND last_seq - first_seq >= {TRACE_SPAN_SHORT}"
+for _name, _columns, _where in (
+    # What is accepted is in none by its kind alone: it is everywhere, and a message alone should be quick to store.
+    ("kind", "kind", _NOT_ACCEPTED),
+    ("topic_kind", "topic kind", None),
+    ("subscriber_kind", "subscriber kind", _OF_SUBSCRIBER),
+    ("subscriber_topic_kind", "subscriber topic kind", _OF_SUBSCRIBER),
+    ("producer", "producer", _ACCEPTED),
+    ("producer_topic", "producer topic", _ACCEPTED),
+    ("accepted", "topic last_seq first_seq", _ACCEPTED),
+    ("single", "topic last_seq", TRACE_SINGLE),
+    ("short", "topic last_seq first_seq", TRACE_SHORT),
+    ("long", "topic last_seq first_seq", TRACE_LONG),
+):
+    _condition = None if _where is None else text(_where)
+    _on = [trace.c[column] for column in _columns.split()]
+    Index(f"ix_trace_{_name}", *_on, sqlite_where=_condition, postgresql_where=_condition)
 
 topic_schema = Table(
     "topic_schema",

@@ -1,15 +1,13 @@
-"""Write and find traces."""
+"""Write traces, find one by its time, forget old ones. Searching them is left to `trace_search`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from pregon import limits
-from pregon.errors import BadRequest
-from pregon.limits import INTEGER_MAX
-from pregon.model.trace import KINDS, Trace, TraceQuery
+from pregon.model.trace import Trace
 from pregon.store.prepared import Prepared
 from pregon.store.schema import trace
 
@@ -34,67 +32,12 @@ def write_traces(connection: Connection, traces: Sequence[Trace]) -> None:
                     "first_seq": first,
                     "last_seq": min(entry.last_seq, first + limits.TRACE_SPAN_MAX - 1),
                     "detail": entry.detail,
+                    "attempt": entry.attempt,
+                    "latency_ms": entry.latency_ms,
                 }
             )
     if rows:
         _INSERT.run(connection, *rows)
-
-
-def find_traces(connection: Connection, query: TraceQuery) -> list[Trace]:
-    """The traces that match, newest first."""
-    if query.kind and query.kind not in KINDS:
-        raise BadRequest(f"{query.kind[:40]!r} is not a kind of trace: use one of {', '.join(KINDS)}")
-    for name in ("seq", "since_us", "until_us", "before"):
-        if not 0 <= getattr(query, name) <= INTEGER_MAX:
-            raise BadRequest(f"{name} of a search is 0 to {INTEGER_MAX}")
-    if query.seq and not query.topic:
-        raise BadRequest("a message number means nothing without its topic: give both")
-    statement = select(trace).order_by(trace.c.id.desc()).limit(max(1, min(query.max, limits.LIST_ROWS_MAX)))
-    for column, value in (
-        (trace.c.topic, query.topic),
-        (trace.c.kind, query.kind),
-        (trace.c.producer, query.producer),
-        (trace.c.subscriber, query.subscriber),
-    ):
-        if value:
-            statement = statement.where(column == value)
-    if query.seq:
-        statement = statement.where(
-            trace.c.last_seq.between(query.seq, min(query.seq + limits.TRACE_SPAN_MAX, INTEGER_MAX)),
-            trace.c.first_seq <= query.seq,
-        )
-    if query.since_us:
-        statement = statement.where(trace.c.id >= first_id_at(connection, query.since_us))
-    if query.until_us:
-        statement = statement.where(trace.c.id < first_id_at(connection, query.until_us))
-    if query.before:
-        statement = statement.where(trace.c.id < query.before)
-    rows = connection.execute(statement).mappings()
-    return [Trace(**row) for row in rows]
-
-
-def runs_of(seqs: Iterable[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as ranges: 1 2 3 7 8 become (1, 3) and (7, 8)."""
-    runs: list[tuple[int, int]] = []
-    for seq in seqs:
-        if runs and seq == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], seq)
-        else:
-            runs.append((seq, seq))
-    return runs
-
-
-def runs_between(first_seq: int, last_seq: int, without: Iterable[int]) -> list[tuple[int, int]]:
-    """The ranges that remain of first..last when some ascending numbers are left out."""
-    runs: list[tuple[int, int]] = []
-    start = first_seq
-    for seq in without:
-        if seq > start:
-            runs.append((start, seq - 1))
-        start = seq + 1
-    if start <= last_seq:
-        runs.append((start, last_seq))
-    return runs
 
 
 def first_id_at(connection: Connection, at_us: int) -> int:

@@ -36,6 +36,9 @@ class Transaction:
     accepted: list[Accepted] = field(default_factory=list)
     moved: set[str] = field(default_factory=set)
     """Topics of which something became pending without a publication: unparked, replayed."""
+    touched: set[tuple[str, str]] = field(default_factory=set)
+    """Subscriptions, by topic and subscriber, that were settled, parked, replayed."""
+    is_catalogue_changed: bool = False
     gathered: dict[Hashable, Any] = field(default_factory=dict)
     """What is gathered (by topic, by producer session) until it is written at once."""
     traces: list[Trace] = field(default_factory=list)
