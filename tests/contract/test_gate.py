@@ -111,6 +111,13 @@ VERBS: dict[str, Verb] = {
     "set_schema": Verb(lambda g, c, n: g.set_schema(c, SchemaVersion(topic=n.topic, kind="none")), ADMINS),
     "compare_schema": Verb(lambda g, c, n: g.compare_schema(c, SchemaVersion(topic=n.topic, kind="json")), READERS),
     "list_schemas": Verb(lambda g, c, n: g.list_schemas(c, n.topic), READERS),
+    "story": Verb(lambda g, c, n: g.story(c, n.topic, 1), RECEIVERS | {"archive"} | READERS),
+    "create_secret": Verb(lambda g, c, n: g.create_secret(c, n.subscriber, "", 0), ADMINS),
+    "revoke_secret": Verb(lambda g, c, n: g.revoke_secret(c, n.subscriber, "0" * 12), ADMINS),
+    "list_secrets": Verb(lambda g, c, n: g.list_secrets(c, n.subscriber), ADMINS),
+    "push_state": Verb(
+        lambda g, c, n: g.push_state(c, n.topic, n.subscriber), RECEIVERS | READERS, RECEIVERS | READERS
+    ),
 }
 NO_VERBS = {"identify", "rules", "producer_of"}
 """What the gate has besides: who asks, and what the rules are."""

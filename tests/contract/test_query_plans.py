@@ -3,19 +3,26 @@
 Asked of the database's own plan, not of a stopwatch. A database whose plans this cannot read is skipped.
 """
 
+import itertools
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import Connection
 
+from pregon import limits
 from pregon.hub.hub import Hub
-from pregon.model.trace import TraceQuery
+from pregon.model.trace import Trace, TraceQuery
+from pregon.store import trace_search
 from pregon.store.catalog import find_id, may_publish
 from pregon.store.cursors import find_accounting, find_place, list_parked, places_of_topic, set_aside
 from pregon.store.dedupe import Session, SessionKey, find_published
 from pregon.store.log import batch_sizes, read_range, require_message, seq_at
-from pregon.store.traces import find_traces, first_id_at
+from pregon.store.trace_search import find_traces
+from pregon.store.traces import first_id_at, write_traces
 
+from .site import Site
 from .verbs import SUBSCRIBER, TOPIC, ack, fill, park, say, say_batch, subscribe
 
 QUESTIONS: dict[str, Callable[[Connection], object]] = {
@@ -74,15 +81,95 @@ def test_no_question_reads_a_whole_table(busy_hub: Hub, name: str) -> None:
 
     steps = busy_hub.read(lambda connection: plans_of(connection, question)).result()
 
-    assert [step for step in steps if step.startswith("SCAN") and step != "SCAN CONSTANT ROW"] == []
+    assert scans_of(steps) == []
 
 
-def test_a_message_is_found_in_the_traces_by_its_topic_and_number(busy_hub: Hub) -> None:
+def scans_of(steps: list[str]) -> list[str]:
+    """The steps that read a whole table; the rows that a search has found already are none."""
+    return [step for step in steps if step.startswith("SCAN") and step not in ("SCAN CONSTANT ROW", "SCAN fitting")]
+
+
+@pytest.mark.parametrize("index", ["accepted", "single", "short", "long"])
+def test_a_message_is_found_in_the_traces_by_its_topic_and_number(busy_hub: Hub, index: str) -> None:
     question = QUESTIONS["trace of a message"]
 
     steps = busy_hub.read(lambda connection: plans_of(connection, question)).result()
 
-    assert any("ix_trace_topic_last_seq (topic=? AND last_seq>? AND last_seq<?)" in step for step in steps)
+    assert any(f"ix_trace_{index} (topic=? AND last_seq>? AND last_seq<?)" in step for step in steps)
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "date": {"since_us": 12_000, "until_us": 15_000},
+    "busy producer": {"producer": "a"},
+    "producer": {"producer": "b"},
+    "busy subscriber": {"subscriber": "bank"},
+    "subscriber": {"subscriber": "rare"},
+    "topic": {"topic": "deaths"},
+    "message": {"topic": "births", "seq": 500},
+    "common result": {"kind": "delivered"},
+    "rare result": {"kind": "cancelled"},
+    "acceptance": {"kind": "accepted"},
+}
+SEARCHES = [*itertools.combinations(FIELDS, 1), *itertools.combinations(FIELDS, 2), *itertools.combinations(FIELDS, 3)]
+
+
+def write_days(hub: Hub, days: range) -> None:
+    """A day has a hundred traces: all of births, by a, pushed to bank, but for the first days' few others."""
+    rows = []
+    for number in days:
+        for first in range(number * 50 + 1, number * 50 + 51):
+            common = {"at_us": 10_000 + first * 10, "topic": "births", "first_seq": first, "last_seq": first}
+            rows.append(Trace(**common, kind="accepted", producer="a"))
+            rows.append(Trace(**common, kind="delivered", subscriber="bank"))
+    if days.start == 0:
+        other = {"at_us": 10_000, "first_seq": 1, "last_seq": 1}
+        rows.insert(0, Trace(**other, topic="deaths", kind="accepted", producer="b"))
+        rows.insert(1, Trace(**other, topic="births", kind="cancelled", subscriber="bank"))
+        rows.insert(2, Trace(**other, topic="births", kind="delivered", subscriber="rare"))
+    with hub.database.connect() as connection:
+        hub.database.begin_write(connection, durable=False)
+        write_traces(connection, rows)
+        hub.database.commit(connection)
+
+
+def work_of(connection: Connection, query: TraceQuery) -> int:
+    """How much the database does for a search, in thousands of its own steps."""
+    count = 0
+
+    def step() -> None:
+        nonlocal count
+        count += 1
+
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    driver.set_progress_handler(step, 1_000)
+    find_traces(connection, query)
+    driver.set_progress_handler(None, 1)
+    return count
+
+
+@pytest.mark.parametrize("names", SEARCHES, ids=" and ".join)
+def test_no_search_of_traces_takes_longer_when_there_are_more(
+    site: Site, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    # Where a search may look at so many rows and no more, few are enough to see it.
+    monkeypatch.setattr(limits, "TRACE_SPAN_MAX", 100)
+    monkeypatch.setattr(trace_search, "ASKED_ROWS", (50, 50))
+    monkeypatch.setattr(trace_search, "WALKED_ROWS_MAX", 100)
+    hub, query = site.hub, TraceQuery(max=20)
+    for name in names:
+        query = msgspec.structs.replace(query, **FIELDS[name])
+    plans: list[str] = []
+
+    work = []
+    for days in (range(20), range(20, 200)):
+        write_days(hub, days)
+        work.append(hub.read(lambda connection: work_of(connection, query)).result())
+        plans += hub.read(lambda c: plans_of(c, lambda reader: find_traces(reader, query))).result()
+
+    # Ten times as many rows: a walk by them all would be ten times as long.
+    assert work[1] <= work[0] + 5
+    assert scans_of(plans) == []
 
 
 def test_a_scan_would_be_noticed(busy_hub: Hub) -> None:

@@ -21,6 +21,7 @@ class State(Enum):
     ACKNOWLEDGED = "acknowledged"
     PARKED = "parked"
     EXPIRED = "expired"
+    FILTERED = "filtered"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from pregon.edges.soap.answers import answer
-from pregon.edges.soap.content import XML, put_content, take_content
-from pregon.edges.soap.envelope import open_envelope, read_envelope
-from pregon.edges.soap.vocabulary import PS, SOAP_11, SOAP_12
+from pregon.soap.content import XML, put_content, take_content
+from pregon.soap.envelope import open_envelope, read_envelope
+from pregon.soap.vocabulary import PS, SOAP_11, SOAP_12
 
 NAMESPACES = ("urn:a", "urn:b", "urn:c?x=1&amp;y=2", PS, SOAP_11.namespace)
 PREFIXES = ("a", "b", "ps", "soapenv", "q")

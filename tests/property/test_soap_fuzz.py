@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from pregon.edges.bridge import Bridge
 from pregon.edges.soap.door import SoapDoor
 from pregon.edges.soap.exchange import SoapHttpAnswer, SoapHttpRequest
-from pregon.edges.soap.vocabulary import CATALOGO, PS, SOAP_11, SOAP_12, TRAZAS, WSA, WSA_2004, WSSE, WSU, XSI
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
+from pregon.soap.vocabulary import CATALOGO, PS, SOAP_11, SOAP_12, TRAZAS, WSA, WSA_2004, WSSE, WSU, XSI
 from pregon.store.database import SqliteDatabase
 
 Post = Callable[[SoapHttpRequest], SoapHttpAnswer]

@@ -18,12 +18,14 @@ from pregon.hub.hub import Hub
 from pregon.hub.options import LogRead
 from pregon.hub.pull import Pulled, PullRequest
 from pregon.hub.registry import Entry
+from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
+from pregon.hub.story import Reader, read_story
 from pregon.hub.way import Published
 from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import SchemaVersion
+from pregon.model.catalog import PushState, SchemaVersion, SigningSecret
 from pregon.model.message import Outgoing
 from pregon.model.subscription import Accounting, Cursor
-from pregon.model.trace import Trace, TraceQuery
+from pregon.model.trace import Story, TracePage, TraceQuery
 from pregon.security.callers import Caller, Rules, not_for, sole_name
 from pregon.security.keys import ADMIN, OPERATE, PRODUCER, READ, SUBSCRIBER, Key
 from pregon.store.ticket import Ticket
@@ -172,7 +174,7 @@ class Gate:
             return ticket
         return _hide(ticket, caller, _subscription(topic, subscriber))
 
-    def traces(self, caller: Caller, query: TraceQuery) -> Ticket[list[Trace]]:
+    def traces(self, caller: Caller, query: TraceQuery) -> Ticket[TracePage]:
         """Traces: all of them for readers, their own for producers and subscribers."""
         if not self._keyring.rules.may(caller, READ):
             if query.subscriber or (caller.subscribers and not query.producer):
@@ -188,6 +190,16 @@ class Gate:
             if not allowed:
                 self._keyring.rules.require(caller, READ)
         return self.hub.traces(query)
+
+    def story(self, caller: Caller, topic: str, seq: int) -> Ticket[Story]:
+        """A message's whole story for readers and its producer; what concerns it for a subscriber of the topic."""
+        if self._keyring.rules.may(caller, READ):
+            return self.hub.read(lambda connection: read_story(connection, topic, seq))
+        if not caller.producers and not caller.subscribers:
+            self._keyring.rules.require(caller, READ)
+        reader = Reader(caller.producers, caller.subscribers)
+        ticket = self.hub.read(lambda connection: read_story(connection, topic, seq, reader))
+        return _hide(ticket, caller, f"message {seq} of {topic}")
 
     # The catalogue, keys and schemas.
 
@@ -275,6 +287,30 @@ class Gate:
         """The versions of a topic's schema."""
         self._keyring.rules.require(caller, READ)
         return self.hub.list_schemas(topic, before, rows_max)
+
+    # Push.
+
+    def create_secret(
+        self, caller: Caller, subscriber: str, given: str = "", overlap_ms: int = OVERLAP_MS_DEFAULT
+    ) -> Ticket[ShownSecret]:
+        """Give a subscriber a new signing secret."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.create_secret(subscriber, given, overlap_ms)
+
+    def revoke_secret(self, caller: Caller, subscriber: str, secret_id: str) -> Ticket[bool]:
+        """End a signing secret at once."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.revoke_secret(subscriber, secret_id)
+
+    def list_secrets(self, caller: Caller, subscriber: str) -> Ticket[Sequence[SigningSecret]]:
+        """The signing secrets of a subscriber, without what is secret of them."""
+        self._keyring.rules.require(caller, ADMIN)
+        return self.hub.list_secrets(subscriber)
+
+    def push_state(self, caller: Caller, topic: str, subscriber: str) -> Ticket[PushState]:
+        """How pushing a subscription goes."""
+        self._require_receiver(caller, topic, subscriber, READ)
+        return self._settled(caller, self.hub.push_state(topic, subscriber), topic, subscriber)
 
 
 def _publishing(topic: str, producer: str) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from pregon import limits
 from pregon.model.batch import StoredBatch
-from pregon.store.transaction import Accepted
+from pregon.store.transaction import Accepted, Transaction
 
 _DAY_MS = 24 * 60 * 60 * 1_000
 
@@ -25,6 +25,7 @@ class HubOptions:
     traces_keep_ms: int = 400 * _DAY_MS
     maintenance_every_ms: int = 5_000
     reader_threads: int = 2
+    push_allow: str = ""
 
 
 class AcceptedListener(Protocol):
@@ -32,6 +33,14 @@ class AcceptedListener(Protocol):
 
     def accepted(self, batches: Sequence[Accepted]) -> None:
         """These are on disk."""
+        ...
+
+
+class TransactionFollower(Protocol):
+    """Who acts on what was written; called in the committer's thread, so it must be quick."""
+
+    def committed(self, transaction: Transaction) -> None:
+        """The transaction is on disk."""
         ...
 
 

@@ -11,7 +11,7 @@ acknowledges exactly what the answer had.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,18 +21,23 @@ from pregon import limits
 from pregon.clock import monotonic_ms
 from pregon.errors import BadRequest, PregonError
 from pregon.hub.counters import Counters
+from pregon.hub.deliver import PushedFrom
+from pregon.hub.pending import Match, fit, read_pending
+from pregon.hub.pulled_notes import PulledNotes
 from pregon.hub.settle import Ack, SubscriptionOperation
+from pregon.hub.under_way import DeliveriesUnderWay
 from pregon.hub.waiting import WaitingRoom
 from pregon.model.batch import StoredBatch
 from pregon.model.subscription import accept_ack
 from pregon.store import cursors
 from pregon.store.committer import Committer
 from pregon.store.cursors import Place, SetAside
-from pregon.store.log import read_range
 from pregon.store.readers import Readers
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 
+_EXAMINE_WAIT_MS = 1_000
+"""How long a pull that does not wait for news waits for a filter."""
 _SMALL_MESSAGES = 16
 """Pulls of up to so many are read by who asks."""
 
@@ -77,6 +82,8 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     acked_seq: int
     head_seq: int
+    matches: Sequence[Match] = ()
+    """Why the subscription's filter wants them, if it has one."""
 
 
 class _HandOut(SubscriptionOperation["Pulled | None"]):
@@ -91,29 +98,19 @@ class _HandOut(SubscriptionOperation["Pulled | None"]):
         request, cursor = self._request, place.cursor
         again = not request.is_ahead(cursor.epoch)
         messages = cursors.returned_messages(transaction.connection, place.id, request.messages_max, again=again)
-        fitting = _fitting(messages, request.bytes_max)
+        fitting = fit(messages, request.bytes_max)
         if not fitting:
             return None
         cursors.update_aside(transaction.connection, place.id, [one.base_seq for one in fitting], handed_out=True)
         return Pulled(batches=fitting, epoch=cursor.epoch, acked_seq=cursor.acked_seq, head_seq=cursor.head_seq)
 
 
-def _fitting(messages: Sequence[StoredBatch], bytes_max: int) -> list[StoredBatch]:
-    """As many as fit, at least one."""
-    fitting: list[StoredBatch] = []
-    size = 0
-    for one in messages:
-        size += len(one.arrow)
-        if fitting and size > bytes_max:
-            break
-        fitting.append(one)
-    return fitting
-
-
 class _Found(msgspec.Struct, frozen=True):
     """What a read saw: an answer, or None when there are unparked messages, which the writer hands out."""
 
     pulled: Pulled | None
+    is_examined: bool = True
+    """Whether a filter has looked at everything there is."""
 
 
 def _is_alone(aside: dict[int, SetAside], seq: int) -> bool:
@@ -122,10 +119,15 @@ def _is_alone(aside: dict[int, SetAside], seq: int) -> bool:
     return one is not None and (one.done or (one.returned and one.handed_out))
 
 
-def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]) -> _Found | None:
+def _read(
+    connection: Connection,
+    request: PullRequest,
+    under_way: Sequence[Ack],
+    delivered: Mapping[PushedFrom, Collection[int]],
+) -> _Found | None:
     """Look in one snapshot; None if there is no such subscription.
 
-    Acknowledgements that are under way count as if they were written.
+    Acknowledgements and deliveries that are under way count as if they were written.
     """
     place = cursors.find_place(connection, request.topic, request.subscriber)
     if place is None:
@@ -144,31 +146,33 @@ def _read(connection: Connection, request: PullRequest, under_way: Sequence[Ack]
     after = request.after if is_ahead and request.after is not None else 0
     if _is_alone(aside, after):
         after = 0
-    batches: list[StoredBatch] = []
     first_seq = max(acked_seq, after) + 1
-    while not batches and first_seq <= cursor.head_seq:
-        found = read_range(
-            connection,
-            place.topic_id,
-            first_seq,
-            cursor.head_seq,
-            messages_max=request.messages_max,
-            bytes_max=request.bytes_max,
-        )
-        if not found:
-            break
-        first_seq = found[-1].last_seq + 1
-        if aside:
-            batches = _fitting([piece for one in found for piece in one.without(aside)], request.bytes_max)
-        else:
-            batches = found
-    return _Found(Pulled(batches=batches, epoch=cursor.epoch, acked_seq=acked_seq, head_seq=cursor.head_seq))
+    of = PushedFrom(request.topic, request.subscriber, place.id, cursor.epoch)
+    not_again = {*aside, *delivered[of]} if of in delivered else aside
+    found = read_pending(connection, place, not_again, first_seq, request.messages_max, request.bytes_max)
+    pulled = Pulled(
+        batches=found.batches,
+        epoch=cursor.epoch,
+        acked_seq=acked_seq,
+        head_seq=cursor.head_seq,
+        matches=found.matches,
+    )
+    return _Found(pulled, is_examined=place.visible_seq >= cursor.head_seq)
 
 
 class Puller:
     """Answers pulls: reads in a reader thread, writes through the committer, waits in the waiting room."""
 
-    def __init__(self, readers: Readers, committer: Committer, waiting: WaitingRoom, counters: Counters) -> None:
+    def __init__(
+        self,
+        readers: Readers,
+        committer: Committer,
+        waiting: WaitingRoom,
+        counters: Counters,
+        notes: PulledNotes,
+    ) -> None:
+        self._notes = notes
+        self.deliveries = DeliveriesUnderWay()
         self._readers = readers
         self._committer = committer
         self._waiting = waiting
@@ -212,7 +216,9 @@ class Puller:
         attempt.read(is_small=request.messages_max <= _SMALL_MESSAGES)
         return attempt.ticket
 
-    def _deliver(self, ticket: Ticket[Pulled], pulled: Pulled) -> None:
+    def _deliver(self, ticket: Ticket[Pulled], request: PullRequest, pulled: Pulled) -> None:
+        if pulled.batches:
+            self._notes.note(request.topic, request.subscriber, pulled.epoch, pulled.batches)
         self._counters.messages_delivered += sum(batch.count for batch in pulled.batches)
         ticket.resolve(pulled)
 
@@ -225,7 +231,8 @@ class _Attempt:
         self._puller = puller
         self._request = request
         self._make: Callable[[], Ticket[object]] | None = make
-        self._deadline_ms = monotonic_ms() + request.wait_ms
+        self._started_ms = monotonic_ms()
+        self._deadline_ms = self._started_ms + request.wait_ms
         self._seen_version = 0
 
     def read(self, *, is_small: bool = False) -> None:
@@ -235,8 +242,9 @@ class _Attempt:
         request = self._request
         self._seen_version = self._puller._waiting.version(request.topic)
         under_way = self._puller.acks_under_way(request.topic, request.subscriber)
+        delivered = self._puller.deliveries.numbers_of(request.topic, request.subscriber)
         self._puller._readers.submit(
-            lambda connection: _read(connection, request, under_way), ticket, is_small=is_small
+            lambda connection: _read(connection, request, under_way, delivered), ticket, is_small=is_small
         )
 
     def _guard(self, step: Callable[[Ticket[Any]], None]) -> Callable[[Ticket[Any]], None]:
@@ -263,17 +271,20 @@ class _Attempt:
             operation.ticket.when_done(self._guard(self._have_handed_out))
             self._puller._committer.submit(operation)
             return
+        if not found.is_examined and not found.pulled.batches:
+            # What the filter has not looked at yet may be what is asked for: it will in a moment.
+            self._deadline_ms = max(self._deadline_ms, self._started_ms + _EXAMINE_WAIT_MS)
         self._answer_or_wait(found.pulled)
 
     def _answer_or_wait(self, pulled: Pulled) -> None:
         left_ms = self._deadline_ms - monotonic_ms()
         if pulled.batches or left_ms <= 0:
-            self._puller._deliver(self.ticket, pulled)
+            self._puller._deliver(self.ticket, self._request, pulled)
             return
 
         def come_back(is_new: bool) -> None:
             if not is_new:
-                self._puller._deliver(self.ticket, pulled)
+                self._puller._deliver(self.ticket, self._request, pulled)
                 return
             try:
                 self.read()
@@ -289,13 +300,13 @@ class _Attempt:
             self.read()
         else:
             assert isinstance(pulled, Pulled)
-            self._puller._deliver(self.ticket, pulled)
+            self._puller._deliver(self.ticket, self._request, pulled)
 
     def _make_subscription(self) -> None:
         make, self._make = self._make, None
         if make is None:
             # It was deleted between being made and being read; the client may ask again.
-            self._puller._deliver(self.ticket, Pulled(batches=[], epoch=0, acked_seq=0, head_seq=0))
+            self._puller._deliver(self.ticket, self._request, Pulled(batches=[], epoch=0, acked_seq=0, head_seq=0))
             return
         made = make()
         made.when_done(self._guard(self._have_made))

@@ -14,11 +14,13 @@ import msgspec
 from sqlalchemy import Connection, update
 
 from pregon.errors import AlreadyExists, BadRequest, Changed, NotFound
+from pregon.filters.expression import check_filter
 from pregon.hub.directory import Directory
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import EARLIEST, LATEST, Producer, Subscriber, Subscription, Topic
 from pregon.model.names import check_description, check_name
-from pregon.store import catalog
+from pregon.store import catalog, cursors
+from pregon.store.filter_results import examine_again
 from pregon.store.schema import producer, subscriber, subscription, topic
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
@@ -48,6 +50,7 @@ class CatalogOperation:
         transaction.settle()
         answer = self._change(transaction, self._directory)
         self._directory.forget()
+        transaction.is_catalogue_changed = True
         transaction.results.append((self.ticket, answer))
 
 
@@ -97,6 +100,7 @@ def change_entry(
         "first_seq",
         "acked_seq",
         "epoch",
+        "disabled_reason",
     }
     wrong = sorted(set(values) & fixed | set(values) - set(_type_of(kind).__struct_fields__))
     if wrong:
@@ -111,6 +115,10 @@ def change_entry(
         except msgspec.ValidationError as error:
             raise BadRequest(f"{kind}: {error}") from error
         _update(transaction.connection, wanted)
+        if isinstance(wanted, Subscription):
+            # Another filter: what is pending may be something else now.
+            transaction.touched.add((wanted.topic, wanted.subscriber))
+            transaction.moved.add(wanted.topic)
         return require_entry(transaction.connection, kind, names)
 
     return change
@@ -206,7 +214,7 @@ def _check(entry: Entry) -> Entry:
     if isinstance(entry, Subscription):
         check_name("topic", entry.topic)
         check_name("subscriber", entry.subscriber)
-        return entry.check()
+        return msgspec.structs.replace(entry.check(), filter=check_filter(entry.filter))
     check_name(_kind(entry), entry.name)
     check_description(entry.description)
     if isinstance(entry, Topic):
@@ -214,7 +222,7 @@ def _check(entry: Entry) -> Entry:
     if isinstance(entry, Producer):
         for name in entry.topics:
             check_name("topic", name)
-    return entry
+    return entry.check() if isinstance(entry, Subscriber) else entry
 
 
 def _settable(entry: Entry) -> dict[str, Any]:
@@ -222,8 +230,8 @@ def _settable(entry: Entry) -> dict[str, Any]:
     fields = {
         Topic: ("name", "description", "restricted", "retention"),
         Producer: ("name", "description", "topics"),
-        Subscriber: ("name", "description"),
-        Subscription: ("topic", "subscriber", "pending_max", "pending_age_ms"),
+        Subscriber: ("name", "description", "mode", "endpoint", "format", "push", "enabled"),
+        Subscription: ("topic", "subscriber", "pending_max", "pending_age_ms", "filter"),
     }[type(entry)]
     return {name: getattr(entry, name) for name in fields}
 
@@ -248,8 +256,7 @@ def _insert(transaction: Transaction, directory: Directory, entry: Entry) -> Non
         values = {"name": entry.name, "description": entry.description, "created_us": now_us}
         catalog.grant(connection, catalog.insert_row(connection, producer, values), topic_ids)
     else:
-        values = {"name": entry.name, "description": entry.description, "created_us": now_us}
-        catalog.insert_row(connection, subscriber, values)
+        catalog.insert_row(connection, subscriber, {**catalog.subscriber_values(entry), "created_us": now_us})
 
 
 def _insert_subscription(transaction: Transaction, directory: Directory, entry: Subscription) -> None:
@@ -271,6 +278,8 @@ def _insert_subscription(transaction: Transaction, directory: Directory, entry: 
         "acked_seq": first_seq - 1,
         "pending_max": entry.pending_max,
         "pending_age_ms": entry.pending_age_ms,
+        "filter": entry.filter,
+        "examined_seq": first_seq - 1,
         "created_us": now_us,
     }
     catalog.insert_row(connection, subscription, values)
@@ -278,18 +287,35 @@ def _insert_subscription(transaction: Transaction, directory: Directory, entry: 
 
 def _update(connection: Connection, entry: Entry) -> None:
     if isinstance(entry, Subscription):
-        topic_id = catalog.require_id(connection, "topic", entry.topic)
-        subscriber_id = catalog.require_id(connection, "subscriber", entry.subscriber)
-        connection.execute(
-            update(subscription)
-            .where(subscription.c.topic_id == topic_id, subscription.c.subscriber_id == subscriber_id)
-            .values(pending_max=entry.pending_max, pending_age_ms=entry.pending_age_ms)
-        )
+        _update_subscription(connection, entry)
     elif isinstance(entry, Topic):
         connection.execute(update(topic).where(topic.c.name == entry.name).values(**catalog.topic_values(entry)))
+    elif isinstance(entry, Producer):
+        topic_ids = [catalog.require_id(connection, "topic", name) for name in sorted(set(entry.topics))]
+        catalog.grant(connection, catalog.require_id(connection, "producer", entry.name), topic_ids)
+        connection.execute(update(producer).where(producer.c.name == entry.name).values(description=entry.description))
     else:
-        table = producer if isinstance(entry, Producer) else subscriber
-        if isinstance(entry, Producer):
-            topic_ids = [catalog.require_id(connection, "topic", name) for name in sorted(set(entry.topics))]
-            catalog.grant(connection, catalog.require_id(connection, "producer", entry.name), topic_ids)
-        connection.execute(update(table).where(table.c.name == entry.name).values(description=entry.description))
+        values = catalog.subscriber_values(entry)
+        connection.execute(update(subscriber).where(subscriber.c.name == entry.name).values(**values))
+        # Pushes begin anew, or there are none any more: what failed before says nothing of that.
+        mine = subscription.c.subscriber_id == catalog.require_id(connection, "subscriber", entry.name)
+        state = {"attempts": 0, "refusals": 0, "next_try_us": 0, "failing_since_us": 0, "deferred_seq": 0}
+        connection.execute(update(subscription).where(mine).values(**state))
+
+
+def _update_subscription(connection: Connection, entry: Subscription) -> None:
+    """With another filter, what the old one said of the messages that are pending counts no more."""
+    place = cursors.find_place(connection, entry.topic, entry.subscriber)
+    assert place is not None
+    if place.filter != entry.filter:
+        examine_again(connection, place.id, place.cursor.acked_seq)
+    connection.execute(
+        update(subscription)
+        .where(subscription.c.id == place.id)
+        .values(
+            pending_max=entry.pending_max,
+            pending_age_ms=entry.pending_age_ms,
+            filter=entry.filter,
+            filter_version=subscription.c.filter_version + (place.filter != entry.filter),
+        )
+    )

@@ -18,30 +18,31 @@ from typing import Any
 
 from sqlalchemy import select
 
-from pregon.hub.settle import trace_runs
+from pregon.hub.settle import not_pending, trace_runs
 from pregon.model import trace
+from pregon.model.runs import Run, count, runs_without
 from pregon.model.trace import Trace
 from pregon.store import cursors, log
 from pregon.store.cursors import Place
 from pregon.store.schema import topic
 from pregon.store.ticket import Ticket
-from pregon.store.traces import runs_between
 from pregon.store.transaction import Transaction
 
 _BATCHES_AT_ONCE = 200
 
 
-def expiry_target(place: Place, parked: Sequence[int], seq_of_age: int | None) -> int:
+def expiry_target(place: Place, aside: Sequence[Run], seq_of_age: int | None) -> int:
     """Up to where a subscription's limits give messages up; its cursor if they give up nothing.
 
-    `parked` are the numbers after the cursor that are set aside, and so not pending. `seq_of_age` is the first
-    number young enough, for a subscription with a limit on age.
+    `aside` are the ranges after the cursor that are set aside or not wanted, and so not pending. `seq_of_age` is the
+    first number young enough, for a subscription with a limit on age.
     """
     cursor = place.cursor
     target = cursor.acked_seq
     if place.pending_max is not None:
-        excess = cursor.head_seq - cursor.acked_seq - len(parked) - place.pending_max
-        for first, last in runs_between(cursor.acked_seq + 1, cursor.head_seq, parked):
+        pending = runs_without(cursor.acked_seq + 1, cursor.head_seq, aside)
+        excess = count(pending) - place.pending_max
+        for first, last in pending:
             if excess <= 0:
                 break
             target = min(last, first + excess - 1)
@@ -79,11 +80,13 @@ class Retain:
         if place.pending_age_ms is not None:
             seq_of_age = log.seq_at(connection, place.topic_id, transaction.now_us - place.pending_age_ms * 1_000)
         parked = cursors.aside_after(connection, place.id, cursor.acked_seq)
-        target = expiry_target(place, parked, seq_of_age)
+        aside = not_pending(connection, place, cursor.head_seq, parked)
+        target = expiry_target(place, aside, seq_of_age)
         if target <= cursor.acked_seq:
             return cursor.acked_seq
-        runs = runs_between(cursor.acked_seq + 1, target, [seq for seq in parked if seq <= target])
+        runs = runs_without(cursor.acked_seq + 1, target, aside)
         cursors.expire_through(connection, place, target, runs)
+        transaction.touched.add((cursor.topic, cursor.subscriber))
         trace_runs(transaction, trace.EXPIRED, (cursor.topic, cursor.subscriber), runs)
         return target
 

@@ -6,7 +6,7 @@ cursor moves are in `model.subscription`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection
@@ -14,13 +14,14 @@ from sqlalchemy import Connection
 from pregon import limits
 from pregon.errors import BadRequest, LimitReached, NotFound, NotPending
 from pregon.model import trace
+from pregon.model.runs import Run, runs_between, runs_of, runs_without
 from pregon.model.subscription import Cursor, accept_ack
 from pregon.model.trace import Trace
 from pregon.store import cursors
 from pregon.store.cursors import Place
+from pregon.store.filter_results import unwanted_runs
 from pregon.store.log import require_message, seq_at
 from pregon.store.ticket import Ticket
-from pregon.store.traces import runs_between, runs_of
 from pregon.store.transaction import Transaction
 
 T = TypeVar("T")
@@ -32,6 +33,8 @@ class SubscriptionOperation(Generic[T]):
 
     size_bytes = 200
     is_durable = True
+    is_told = True
+    """Whether the pusher is told that the subscription changed: not of what it did itself."""
 
     def __init__(self, topic: str, subscriber: str) -> None:
         self.topic = topic
@@ -41,6 +44,8 @@ class SubscriptionOperation(Generic[T]):
     def apply(self, transaction: Transaction) -> None:
         """Carry it out; raises NotFound if there is no such subscription."""
         place = require_place(transaction.connection, self.topic, self.subscriber)
+        if self.is_told:
+            transaction.touched.add((self.topic, self.subscriber))
         transaction.results.append((self.ticket, self.carry_out(transaction, place)))
 
     def carry_out(self, transaction: Transaction, place: Place) -> T:
@@ -88,6 +93,20 @@ def trace_runs(
         )
 
 
+def not_pending(connection: Connection, place: Place, last_seq: int, aside: Iterable[int]) -> list[Run]:
+    """The ranges between the cursor and a number that are set aside, or that the filter does not want."""
+    acked_seq = place.cursor.acked_seq
+    runs = [(seq, seq) for seq in aside if acked_seq < seq <= last_seq]
+    return runs + unwanted_runs(connection, place.id, acked_seq + 1, last_seq) if place.filter else runs
+
+
+def require_wanted(connection: Connection, place: Place, seqs: Sequence[int]) -> None:
+    """Raises NotPending for a message that the filter does not want."""
+    for seq in seqs if place.filter else ():
+        if unwanted_runs(connection, place.id, seq, seq):
+            raise NotPending(f"message {seq} is not wanted by the filter of {place.cursor.subscriber}")
+
+
 class Ack(SubscriptionOperation[int]):
     """Acknowledge up to a number, cumulatively; answers with the cursor. A late one changes nothing."""
 
@@ -116,10 +135,9 @@ class Ack(SubscriptionOperation[int]):
             return cursor.acked_seq
         if not moves:
             return cursor.acked_seq
-        passed = sorted(one for one in aside if cursor.acked_seq < one <= seq)
-        cursors.move_cursor(connection, place.id, seq)
-        self._trace(transaction, trace.ACKNOWLEDGED, runs_between(cursor.acked_seq + 1, seq, passed))
-        return seq
+        runs = runs_without(cursor.acked_seq + 1, seq, not_pending(connection, place, seq, aside))
+        self._trace(transaction, trace.ACKNOWLEDGED, runs)
+        return cursors.move_cursor(connection, place, seq)
 
 
 class Barrier:
@@ -160,11 +178,13 @@ class Park(SubscriptionOperation[int]):
                 raise NotPending(
                     f"message {seq} is not pending for {cursor.subscriber}: only pending ones can be parked"
                 )
+        require_wanted(connection, place, fresh)
         rows = [aside_row(transaction, place, seq, self._reason) for seq in fresh]
         if rows:
             cursors.insert_aside(connection, rows)
         if again:
             cursors.update_aside(connection, place.id, again, returned=False, handed_out=False, reason=self._reason)
+        cursors.forget_attempts(connection, place, has_pending=False)
         changed = sorted(fresh + again)
         self._trace(transaction, trace.PARKED, runs_of(changed), self._reason)
         return len(changed)
@@ -217,6 +237,7 @@ class Cancel(SubscriptionOperation[int]):
         fresh = [seq for seq in wanted if seq not in aside]
         if len(aside) + len(fresh) > limits.PARKED_MAX:
             raise LimitReached(f"{cursor.subscriber} has {len(aside)} messages set aside: cancel or unpark those first")
+        require_wanted(connection, place, fresh)
         rows = [aside_row(transaction, place, seq, self._reason) for seq in fresh]
         if rows:
             cursors.insert_aside(connection, rows)
@@ -224,6 +245,7 @@ class Cancel(SubscriptionOperation[int]):
         ahead = [seq for seq in wanted if seq > cursor.acked_seq]
         cursors.update_aside(connection, place.id, ahead, done=True, returned=False)
         cursors.expire_some(connection, place.id, runs_of(wanted))
+        cursors.forget_attempts(connection, place, has_pending=False)
         self._trace(transaction, trace.CANCELLED, runs_of(wanted), self._reason)
         return len(wanted)
 

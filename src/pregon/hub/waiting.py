@@ -18,6 +18,7 @@ from pregon import limits
 from pregon.clock import monotonic_ms
 from pregon.errors import HubBusy
 
+_NO_TOPIC = ""
 _FORGOTTEN_MAX = 1_000
 """Waiters that nobody waits for and that still stand in line for their deadline."""
 
@@ -91,6 +92,15 @@ class WaitingRoom:
         call(False)
         return _nothing
 
+    def call_after(self, wait_ms: float, call: Callable[[bool], None]) -> None:
+        """Call when the time is up, or the room closes: somebody who is no pull, and is not counted as one."""
+        with self._changed:
+            if self._is_stopping:
+                return
+            waiter = _Waiter(monotonic_ms() + wait_ms, next(self._numbers), _NO_TOPIC, call)
+            heapq.heappush(self._by_deadline, waiter)
+            self._changed.notify()
+
     def _forget(self, waiter: _Waiter) -> None:
         """Its place is free; it is never called."""
         with self._changed:
@@ -132,7 +142,7 @@ class WaitingRoom:
         if waiter.call is not None:
             self._ready.append((waiter.call, is_new))
             waiter.call = None
-            self._count -= 1
+            self._count -= waiter.topic != _NO_TOPIC
             self._changed.notify()
 
     def _run(self) -> None:
