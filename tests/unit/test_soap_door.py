@@ -8,11 +8,11 @@ from typing import cast
 
 import pytest
 
-from pregon.edges.bridge import Bridge
 from pregon.edges.soap.door import SoapDoor
 from pregon.edges.soap.exchange import SoapHttpAnswer, SoapHttpRequest
-from pregon.edges.soap.vocabulary import PS, SOAP_11, SOAP_12, SoapVersion
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
+from pregon.soap.vocabulary import PS, SOAP_11, SOAP_12, SoapVersion
 
 
 class BrokenGate:

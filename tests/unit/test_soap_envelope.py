@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pregon.edges.soap.envelope import Addressing, Envelope, open_envelope, read_content_type, read_envelope
-from pregon.edges.soap.vocabulary import PS, SOAP_11, SOAP_12, WSA, WSA_2004, WSSE, SoapVersion
 from pregon.errors import BadRequest, BadXml, MediaTypeUnknown, Unauthorized, VersionUnknown
+from pregon.soap.envelope import Addressing, Envelope, open_envelope, read_content_type, read_envelope
+from pregon.soap.vocabulary import PS, SOAP_11, SOAP_12, WSA, WSA_2004, WSSE, SoapVersion
 
 BOTH_VERSIONS = pytest.mark.parametrize("version", [SOAP_11, SOAP_12], ids=["1.1", "1.2"])
 SPACES = f'xmlns:ps="{PS}" xmlns:wsa="{WSA}" xmlns:w4="{WSA_2004}" xmlns:wsse="{WSSE}"'

@@ -11,9 +11,9 @@ from pregon.edges.soap.catalog import catalog_service
 from pregon.edges.soap.operations import Operation, OperationsService
 from pregon.edges.soap.records import FLAG, INSTANT, NUMBER, Field, Record, decode_fields, encode_fields
 from pregon.edges.soap.traces import traces_service
-from pregon.edges.soap.vocabulary import CATALOGO, PS, TRAZAS
 from pregon.edges.soap.wsdl import publication_wsdl, reception_wsdl
 from pregon.errors import BadRequest
+from pregon.soap.vocabulary import CATALOGO, PS, TRAZAS
 
 WSDL = {"w": "http://schemas.xmlsoap.org/wsdl/", "xs": "http://www.w3.org/2001/XMLSchema"}
 SERVICES = {"Catalogo": catalog_service(), "Trazas": traces_service()}
