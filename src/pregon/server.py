@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from pregon.clock import monotonic_ms
-from pregon.edges.bridge import Bridge
+from pregon.delivery.figures import Figures
+from pregon.delivery.notices import make_notifier
+from pregon.delivery.pusher import Pusher
 from pregon.edges.dispatch import Dispatcher
 from pregon.edges.http.api import make_app
 from pregon.edges.http.door import HttpDoor
@@ -31,16 +33,20 @@ from pregon.edges.zmq.fast_lane import FastLane
 from pregon.edges.zmq.feed import Feed
 from pregon.edges.zmq.ingest import Ingest
 from pregon.errors import NotSecured, SettingsInvalid
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
 from pregon.hub.keyring import Keyring
 from pregon.hub.options import HubOptions
+from pregon.model.catalog import is_http_url
 from pregon.security.callers import Rules
 from pregon.settings import Settings, is_reachable_elsewhere, parse_host_port
+from pregon.store.backlogs import read_backlogs
 from pregon.store.database import SqliteDatabase
 from pregon.version import __version__
 
 if TYPE_CHECKING:
+    from pregon.delivery.telemetry import Telemetry
     from pregon.security.oidc import OidcVerifier
 
 log = logging.getLogger("pregon.server")
@@ -96,6 +102,16 @@ def _tls_context(settings: Settings) -> ssl.SSLContext | None:
     return make_ssl_context(options)
 
 
+def _make_telemetry(settings: Settings) -> Telemetry | None:
+    if not settings.otel_endpoint:
+        return None
+    if not is_http_url(settings.otel_endpoint):
+        raise SettingsInvalid("otel_endpoint is the http or https URL of a collector, such as http://127.0.0.1:4318")
+    from pregon.delivery.telemetry import Telemetry
+
+    return Telemetry(settings.otel_endpoint)
+
+
 class Server:
     """A running hub with its doors."""
 
@@ -115,11 +131,22 @@ class Server:
                     traces_keep_ms=settings.traces_keep_days * 86_400_000,
                     maintenance_every_ms=settings.maintenance_every_ms,
                     reader_threads=settings.reader_threads,
+                    push_allow=settings.push_allow,
                 ),
                 Keyring(require_keys=settings.require_keys, verifier=self._verifier),
             )
             require_secured(settings, self.hub.keyring.rules)
             self.gate = Gate(self.hub)
+            self._figures = Figures()
+            self._notifier = make_notifier(settings, lambda: self.hub.read(read_backlogs).result())
+            self._telemetry = _make_telemetry(settings)
+            self.pusher = Pusher(
+                self.hub,
+                self._figures,
+                self._notifier,
+                telemetry=self._telemetry,
+                may_redirect=settings.push_redirects,
+            )
             dispatcher = Dispatcher(self.gate, self.status)
             self._zmq = zmq.Context()
             undo.callback(lambda: self._zmq.destroy(linger=0))
@@ -134,7 +161,7 @@ class Server:
 
     def _make_http(self, dispatcher: Dispatcher) -> HttpDoor:
         settings, bridge = self.settings, Bridge(self.hub.committer)
-        desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all)
+        desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all, figures=self._figures)
         soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
         app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
         tls = _tls_context(settings)
@@ -144,7 +171,13 @@ class Server:
         """Open the doors."""
         if self.feed is not None:
             self.hub.listen(self.feed)
+        self.hub.listen(self._figures)
+        if self._telemetry is not None:
+            self.hub.listen(self._telemetry)
+            self._telemetry.start()
         self.hub.start()
+        self._notifier.start()
+        self.pusher.start()
         if self._verifier is not None:
             self._verifier.start()
         for door in (self.fast_lane, self.feed, self.ingest, self.http):
@@ -185,7 +218,11 @@ class Server:
                 door.stop()
         if self._verifier is not None:
             self._verifier.stop()
+        self.pusher.stop()
+        self._notifier.stop()
         self.hub.stop()
+        if self._telemetry is not None:
+            self._telemetry.stop()
         # Last, because the answers to what the hub has just written go out through it.
         self.fast_lane.stop()
         if self.feed is not None:

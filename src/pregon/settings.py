@@ -71,6 +71,28 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How often retention and merging run."""
     reader_threads: Annotated[int, Meta(ge=1, le=64)] = 2
     """Threads that read for pulls."""
+    push_allow: str = ""
+    """Networks and hosts to which a push may go although they are private, separated by commas."""
+    push_redirects: bool = False
+    """Whether a push follows a redirect (307, 308), to where pushes may go."""
+    otel_endpoint: str = ""
+    """The OpenTelemetry collector (OTLP over HTTP) that is sent spans; empty for none."""
+    notice_url: str = ""
+    """A web service that is told when a subscription fails, recovers, is disabled or falls behind; empty for none."""
+    notice_secret: str = ""
+    """The secret (`whsec_…`) with which those notices are signed; empty for no signature."""
+    notice_email: str = ""
+    """Addresses that are told by mail, separated by commas; empty for none."""
+    notice_smtp: str = "localhost:25"
+    """The mail server, HOST:PORT, which takes mail from this machine without a password."""
+    notice_from: str = ""
+    """The sender of the mails; empty for pregon at this machine."""
+    notice_language: Annotated[str, Meta(pattern="^(en|es)$")] = "en"
+    """The language of notices."""
+    notice_after_s: Annotated[int, Meta(ge=0)] = 60
+    """How long pushes of a subscription fail before somebody is told."""
+    notice_backlog: Annotated[int, Meta(ge=0)] = 10_000
+    """Pending messages of a subscription from which on somebody is told; 0 for never."""
     log_level: Annotated[str, Meta(pattern="^(debug|info|warning|error)$")] = "info"
     """How much is logged."""
 

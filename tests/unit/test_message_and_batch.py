@@ -19,8 +19,9 @@ from pregon.model.batch import (
     stamp,
     stream_of,
 )
-from pregon.model.message import Outgoing, check_outgoing
+from pregon.model.message import Outgoing, check_outgoing, with_reasons
 from pregon.model.names import check_name
+from pregon.wire.commands import Match
 
 
 def stored(count: int, base_seq: int = 1) -> StoredBatch:
@@ -39,6 +40,18 @@ def test_a_message_comes_out_as_it_went_in() -> None:
     assert (message.seq, message.topic, message.producer) == (9, "fallecidos", "BPS")
     assert (message.published_us, message.accepted_us) == (5, 6)
     assert message.describe()["accepted_at"] == "1970-01-01T00:00:00.000006Z"
+
+
+def test_a_message_says_why_a_filter_wanted_it_and_which_did_not_says_nothing() -> None:
+    messages = stored(6, base_seq=11).messages("t")
+    matches = [Match(1, 3, "long before"), Match(9, 11, "a"), Match(13, 14, "b"), Match(16, 99, "c")]
+
+    told = list(with_reasons(messages, matches))
+
+    assert [one.matched for one in told] == ["a", "", "b", "b", "", "c"]
+    assert [(one.seq, one.topic, one.body) for one in told] == [(one.seq, one.topic, one.body) for one in messages]
+    assert told[0].describe()["matched"] == "a"
+    assert "matched" not in told[1].describe()
 
 
 def test_bodies_alone_pack_as_full_messages_do() -> None:

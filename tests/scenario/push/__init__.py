@@ -1,0 +1,1 @@
+"""Push, with real web services: attempts, order, failures, switching, kills."""
