@@ -22,7 +22,7 @@ def _parts(names: str) -> Parts:
 # Groups of parts, from the bottom to the top; the map below is made of them.
 GROUND = _parts("addresses errors limits clock version")
 SHARED = GROUND | _parts("model causal wire")
-BELOW_HUB = SHARED | _parts("settings logs store security schemas")
+BELOW_HUB = SHARED | _parts("settings logs store security schemas filters soap")
 BELOW_EDGES = BELOW_HUB | _parts("hub delivery services groups")
 BELOW_CLI = BELOW_EDGES | _parts("edges server client chat spark pregon")
 
@@ -41,6 +41,8 @@ MAY_IMPORT: dict[str, Parts] = {
     # bytes, disk, keys
     "wire": GROUND | _parts("model"),
     "schemas": GROUND,
+    "filters": GROUND | _parts("model schemas"),
+    "soap": GROUND | _parts("model schemas"),
     "store": GROUND | _parts("model security"),
     "security": SHARED | _parts("settings logs"),
     # the verbs, and those who use them; these three do not know each other
@@ -59,7 +61,8 @@ MAY_IMPORT: dict[str, Parts] = {
     # what stands on both sides
     "testing": BELOW_CLI,
     "bench": (BELOW_CLI - _parts("edges")) | _parts("testing"),
-    "cli": BELOW_CLI | _parts("bench testing"),
+    "demo": SHARED | _parts("schemas security soap"),
+    "cli": BELOW_CLI | _parts("bench demo testing"),
     "__main__": _parts("cli"),
 }
 

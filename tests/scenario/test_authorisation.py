@@ -1,15 +1,14 @@
 """Every verb at every door, by everybody: who may is served, and who may not is told so, and nothing else.
 
-The tables name every command of PREGON/1, every route of HTTP and every operation of SOAP, each with who may; one that
-is in no table fails the first test. What is refused is refused in the same words, byte for byte but for the names in
-it, whether what was named is somebody else's or does not exist.
+The tables in `permissions` name every command of PREGON/1, every route of HTTP and every operation of SOAP, each with
+who may; one that is in no table fails the first test. What is refused is refused in the same words, byte for byte but
+for the names in it, whether what was named is somebody else's or does not exist.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import httpx
@@ -28,130 +27,9 @@ from pregon.model.message import Outgoing
 from pregon.testing import RunningHub, run_hub
 from pregon.wire.commands import Command
 
+from .permissions import COMMANDS, EVERYBODY, KNOWN, NOBODYS, OPERATIONS, READERS, ROUTES, WRONG, Asked, Names
 from .raw_peer import ERROR, RawPeer, connected, header, prelude
-from .soap_clients.plain import CATALOGO, TRAZAS, PlainClient, operation, publication, request
-
-WRONG = ("malformed", "unknown id", "wrong secret", "revoked", "expired", "deleted owner", "two keys", "no token")
-READERS, OPERATORS, ADMINS = {"read", "operate", "admin"}, {"operate", "admin"}, {"admin"}
-PUBLISHER, RECEIVER = {"registry"}, {"bank"}
-KNOWN = {"registry", "hospital", "bank", "archive", *READERS}
-ANYBODY = {"nobody", *KNOWN}
-EVERYBODY = {*ANYBODY, *WRONG}
-
-
-class Names(NamedTuple):
-    """Whom and what a request names."""
-
-    topic: str = "births"
-    producer: str = "registry"
-    subscriber: str = "bank"
-    token: str = "read"
-
-
-NOBODYS = Names("no-such-topic", "no-such-producer", "no-such-subscriber", "no-such-token")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request: what it says besides the names in it, who may, and whether it would spoil the hub for the others."""
-
-    may: set[str]
-    says: Any = None
-    spoils: bool = False
-
-
-SUBSCRIPTION = {"topic": "{topic}", "subscriber": "{subscriber}"}
-PUBLICATION = {"topic": "{topic}", "producer": "{producer}", "id": "x"}
-COMMANDS: dict[Command, Asked] = {
-    Command.PING: Asked(ANYBODY, {}),
-    Command.PUBLISH: Asked(PUBLISHER, PUBLICATION),
-    Command.PUBLISH_BATCH: Asked(PUBLISHER, {"topic": "{topic}", "producer": "{producer}"}),
-    Command.PULL: Asked(RECEIVER, SUBSCRIPTION),
-    Command.ACK: Asked(RECEIVER, {**SUBSCRIPTION, "seq": 0}),
-    Command.READ: Asked({"bank", "archive"} | READERS, {"topic": "{topic}"}),
-    Command.PARK: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "seqs": [1]}),
-    Command.UNPARK: Asked(RECEIVER | OPERATORS, SUBSCRIPTION),
-    Command.CANCEL: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "seqs": [1]}),
-    Command.PARKED: Asked(RECEIVER | READERS, SUBSCRIPTION),
-    Command.REPLAY: Asked(RECEIVER | OPERATORS, {**SUBSCRIPTION, "from_seq": 1}),
-    Command.ACCOUNT: Asked(RECEIVER | READERS, SUBSCRIPTION),
-    Command.TRACES: Asked(RECEIVER | READERS, {"query": {"subscriber": "{subscriber}"}}),
-    Command.CREATE: Asked(ADMINS, {"kind": "topic", "entry": {"name": "{topic}"}}, spoils=True),
-    Command.UPDATE: Asked(ADMINS, {"kind": "topic", "names": ["{topic}"], "values": {}}),
-    Command.DELETE: Asked(ADMINS, {"kind": "subscriber", "names": ["{subscriber}"]}, spoils=True),
-    Command.SHOW: Asked(RECEIVER | READERS, {"kind": "subscription", "names": ["{topic}", "{subscriber}"]}),
-    Command.LIST: Asked(READERS, {"kind": "topic", "names": ["{topic}"]}),
-    Command.STATUS: Asked(READERS, {}),
-}
-_SETTLE = "/v1/topics/{topic}/subscriptions/{subscriber}"
-_ONE = {"messages": [{"text": "x"}]}
-_READ = ("messages", "messages/{seq}", "messages/{seq}/body", "batches", "stream")
-_OWNERS = ("producer", "subscriber")
-_OWN: dict[str, set[str]] = {"topic": set(), "producer": PUBLISHER, "subscriber": RECEIVER}
-ROUTES: dict[str, Asked] = {
-    "POST /v1/topics/{topic}/messages": Asked(PUBLISHER, "x"),
-    "POST /v1/topics/{topic}/batches": Asked(PUBLISHER, _ONE),
-    f"POST {_SETTLE}/pull": Asked(RECEIVER, {}),
-    f"POST {_SETTLE}/ack": Asked(RECEIVER, {"seq": 0}),
-    **{f"GET /v1/topics/{{topic}}/{path}": Asked({"bank", "archive"} | READERS) for path in _READ},
-    f"POST {_SETTLE}/park": Asked(RECEIVER | OPERATORS, {"seqs": [1]}),
-    f"POST {_SETTLE}/unpark": Asked(RECEIVER | OPERATORS, {}),
-    f"POST {_SETTLE}/cancel": Asked(RECEIVER | OPERATORS, {"seqs": [1]}),
-    f"POST {_SETTLE}/replay": Asked(RECEIVER | OPERATORS, {"from_seq": 1}),
-    f"GET {_SETTLE}/parked": Asked(RECEIVER | READERS),
-    f"GET {_SETTLE}/account": Asked(RECEIVER | READERS),
-    "GET /v1/traces": Asked(RECEIVER | READERS, {"subscriber": "{subscriber}"}),
-    **{f"POST /v1/{kind}s": Asked(ADMINS, {"name": f"{{{kind}}}"}, spoils=True) for kind in _OWN},
-    **{f"GET /v1/{kind}s": Asked(READERS) for kind in _OWN},
-    **{f"GET /v1/{kind}s/{{{kind}}}": Asked(own | READERS) for kind, own in _OWN.items()},
-    **{f"PATCH /v1/{kind}s/{{{kind}}}": Asked(ADMINS, {}) for kind in _OWN},
-    **{f"DELETE /v1/{kind}s/{{{kind}}}": Asked(ADMINS, spoils=True) for kind in _OWN},
-    "POST /v1/topics/{topic}/subscriptions": Asked(ADMINS, {"subscriber": "{subscriber}"}, spoils=True),
-    "GET /v1/topics/{topic}/subscriptions": Asked(READERS),
-    f"GET {_SETTLE}": Asked(RECEIVER | READERS),
-    f"PATCH {_SETTLE}": Asked(ADMINS, {}),
-    f"DELETE {_SETTLE}": Asked(ADMINS, spoils=True),
-    "GET /v1/subscriptions": Asked(RECEIVER | READERS, {"subscriber": "{subscriber}"}),
-    "GET /v1/producers/{producer}/grants": Asked(PUBLISHER | READERS),
-    "PUT /v1/producers/{producer}/grants/{topic}": Asked(ADMINS, spoils=True),
-    "DELETE /v1/producers/{producer}/grants/{topic}": Asked(ADMINS, spoils=True),
-    **{f"POST /v1/{kind}s/{{{kind}}}/keys": Asked(ADMINS, {}, spoils=True) for kind in _OWNERS},
-    **{f"GET /v1/{kind}s/{{{kind}}}/keys": Asked(ADMINS) for kind in _OWNERS},
-    **{f"DELETE /v1/{kind}s/{{{kind}}}/keys/{{key}}": Asked(ADMINS, spoils=True) for kind in _OWNERS},
-    "POST /v1/tokens": Asked(ADMINS, {"name": "{token}", "scopes": ["read"]}, spoils=True),
-    "GET /v1/tokens": Asked(ADMINS),
-    "DELETE /v1/tokens/{token}/keys/{key}": Asked(ADMINS, spoils=True),
-    "GET /v1/topics/{topic}/schema": Asked(READERS),
-    "PUT /v1/topics/{topic}/schema": Asked(ADMINS, {"kind": "xml"}, spoils=True),
-    "DELETE /v1/topics/{topic}/schema": Asked(ADMINS, spoils=True),
-    "GET /v1/topics/{topic}/schema/versions": Asked(READERS),
-    "POST /v1/topics/{topic}/schema/compare": Asked(READERS, {"kind": "xml"}),
-    "GET /metrics": Asked(READERS),
-    "GET /v1/status": Asked(READERS),
-    **{f"GET /{path}": Asked(EVERYBODY) for path in ("healthz", "readyz", "v1/openapi.json", "docs", "docs/{file}")},
-    "POST /v1/frames": Asked(EVERYBODY, "x"),
-}
-"""Frames say who asks themselves: their door is in the table of commands."""
-_KIND = {kind.capitalize(): f"<name>{{{kind}}}</name>" for kind in _OWN}
-_KIND |= {"Subscription": "<topic>{topic}</topic><subscriber>{subscriber}</subscriber>"}
-_GRANT = "<producer>{producer}</producer><topic>{topic}</topic>"
-_KEY = "<keyId>000000000000</keyId>"
-OPERATIONS: dict[str, Asked] = {
-    "novedades": Asked(PUBLISHER, lambda names, key: publication("<x/>", names.topic, names.producer, key)),
-    "recepcion": Asked(RECEIVER, lambda names, key: request(names.topic, names.subscriber, header=key)),
-    "SearchTraces": Asked(RECEIVER | READERS, "<subscriber>{subscriber}</subscriber>"),
-    **{f"Create{kind}": Asked(ADMINS, names, spoils=True) for kind, names in _KIND.items()},
-    **{f"Get{kind}": Asked(_OWN.get(kind.lower(), RECEIVER) | READERS, names) for kind, names in _KIND.items()},
-    **{f"Update{kind}": Asked(ADMINS, names) for kind, names in _KIND.items()},
-    **{f"Delete{kind}": Asked(ADMINS, names, spoils=True) for kind, names in _KIND.items()},
-    **{f"List{kind}s": Asked(READERS, "") for kind in ("Topic", "Producer", "Subscriber")},
-    "ListSubscriptions": Asked(RECEIVER | READERS, "<subscriber>{subscriber}</subscriber>"),
-    "GrantTopic": Asked(ADMINS, _GRANT, spoils=True),
-    "RevokeTopic": Asked(ADMINS, _GRANT, spoils=True),
-    **{f"Create{kind}Key": Asked(ADMINS, _KIND[kind], spoils=True) for kind in ("Producer", "Subscriber")},
-    **{f"List{kind}Keys": Asked(ADMINS, _KIND[kind]) for kind in ("Producer", "Subscriber")},
-    **{f"Revoke{kind}Key": Asked(ADMINS, _KIND[kind] + _KEY, spoils=True) for kind in ("Producer", "Subscriber")},
-}
+from .soap_clients.plain import CATALOGO, TRAZAS, PlainClient, operation
 
 
 def fill_in(value: Any, names: Names) -> Any:
@@ -237,7 +115,7 @@ class Doors:
     def rest(self, what: str, asked: Asked, who: str, names: Names) -> Told:
         """A route."""
         method, _, path = what.partition(" ")
-        path = path.format(**names._asdict(), seq=1, key="0" * 12, file="docs.css")
+        path = path.format(**names._asdict(), seq=1, key="0" * 12, secret="0" * 12, file="docs.css")
         says = fill_in(asked.says, names)
         sent = self._bearer(who, "text/plain" if isinstance(says, str) else "application/json")
         sent["Pregon-Producer"] = names.producer
@@ -256,7 +134,7 @@ class Doors:
         if callable(asked.says):
             service, content = what, asked.says(names, key)
         else:
-            service, space = ("trazas", TRAZAS) if what == "SearchTraces" else ("catalogo", CATALOGO)
+            service, space = ("trazas", TRAZAS) if what in ("SearchTraces", "GetStory") else ("catalogo", CATALOGO)
             content = operation(what, fill_in(asked.says, names), space, key)
         reply = self._soap.post(service, content)
         if reply.status == 200:

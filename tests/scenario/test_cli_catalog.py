@@ -164,7 +164,7 @@ def test_traces_say_what_happened_to_a_message(hub: HubProcess, client: Client, 
     wrong = run("traces", "--kind", "lost", "--json", hub=hub.url)
     timeless = run("traces", "--until", "soon", "--json", hub=hub.url)
 
-    assert [row["kind"] for row in of_two] == ["acknowledged", "accepted"]
+    assert [row["kind"] for row in of_two] == ["acknowledged", "pulled", "accepted"]
     assert (acknowledged["first_seq"], acknowledged["last_seq"]) == (1, 2)
     assert nobody.out == "no traces\n"
     assert (later.status, later.out) == (0, "")

@@ -19,8 +19,16 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"retention": {"bytes_max": 10_000_000, "age_ms": None, "when_acknowledged": False}},
     ),
     "producers": ({"description": "a"}, {"description": "b"}, {"topics": ["granted"]}),
-    "subscribers": ({"description": "a"}, {"description": "b"}, {"description": ""}),
-    "subscriptions": ({"start": "latest", "pending_max": 5}, {"pending_max": 6}, {"pending_max": None}),
+    "subscribers": (
+        {"description": "a", "mode": "push", "endpoint": "https://bps.example/a", "format": "raw"},
+        {"endpoint": "https://bps.example/b", "enabled": False},
+        {"mode": "pull", "endpoint": "", "format": "soap", "enabled": True},
+    ),
+    "subscriptions": (
+        {"start": "latest", "pending_max": 5, "filter": {"header": "region", "equals": "sur"}},
+        {"pending_max": 6, "filter": {"not": {"field": "key", "prefix": "1."}}},
+        {"pending_max": None, "filter": None},
+    ),
 }
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)
 

@@ -29,7 +29,7 @@ class Subscription:
         """Do something to it."""
         answer = self.http.post(f"{self.at}/{verb}", json=values)
         account = self.account()
-        parts = ("acknowledged", "pending", "parked", "expired")
+        parts = ("acknowledged", "pending", "parked", "expired", "filtered")
         assert account["accepted"] == sum(account[part] for part in parts), account
         assert account["accepted"] == account["head_seq"] - account["first_seq"] + 1
         return answer
@@ -237,6 +237,7 @@ def test_every_step_of_a_message_leaves_a_trace(http: httpx.Client, topic: str) 
         ("acknowledged", 1, 1),
         ("acknowledged", 3, 3),
         ("unparked", 2, 2),
+        ("pulled", 2, 2),
         ("acknowledged", 2, 2),
         ("replayed", 3, 3),
         ("cancelled", 3, 3),

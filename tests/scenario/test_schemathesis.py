@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pytest
 import schemathesis
 import schemathesis.engine
 from schemathesis.engine import Status, StopReason
@@ -68,6 +69,8 @@ def said(events: Any) -> Iterator[str]:
             yield f"it stopped: {event.stop_reason}"
 
 
+# How Hypothesis writes down what it tried is long, and says nothing of the hub.
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 def test_schemathesis_finds_nothing() -> None:
     with run_hub() as hub:
         # With an administrator from the start: else the first token that it makes by itself would shut it out.

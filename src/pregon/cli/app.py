@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from pregon.cli import benchmark, catalog, doctor, keys, messages, schemas, serve, subscription, traces
+from pregon.cli import (
+    benchmark,
+    catalog,
+    demo,
+    doctor,
+    keys,
+    messages,
+    schemas,
+    serve,
+    subscriber,
+    subscription,
+    traces,
+)
 from pregon.cli.output import show_error, tell
 from pregon.errors import PregonError
 from pregon.version import __version__
@@ -41,10 +53,11 @@ def root(
 
 
 app.add_typer(serve.commands)
+app.add_typer(demo.commands)
 app.add_typer(messages.commands)
 app.add_typer(catalog.topic, name="topic")
 app.add_typer(catalog.producer, name="producer")
-app.add_typer(catalog.subscriber, name="subscriber")
+app.add_typer(subscriber.app, name="subscriber")
 app.add_typer(subscription.app, name="subscription")
 app.add_typer(schemas.app, name="schema")
 app.add_typer(keys.key, name="key")

@@ -15,7 +15,11 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="A tenth of the work: a first impression")] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="SCENARIO", help="Only this scenario; may be repeated"),
+        typer.Option(
+            "--only",
+            metavar="SCENARIO",
+            help="Only this scenario (batches, single, fan-out, growth, doors, traces, push); may be repeated",
+        ),
     ] = None,
     peers: Annotated[
         bool, typer.Option("--peers/--no-peers", help="Measure Redis, NATS and RabbitMQ beside it")

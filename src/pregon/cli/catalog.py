@@ -1,4 +1,4 @@
-"""`pregon topic`, `pregon producer`, `pregon subscriber`: create, list, show, update, delete."""
+"""`pregon topic`, `pregon producer`: create, list, show, update, delete."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pregon.errors import NotFound
 
 topic = typer.Typer(help="Topics: named logs of messages.", no_args_is_help=True)
 producer = typer.Typer(help="Producers: who publishes.", no_args_is_help=True)
-subscriber = typer.Typer(help="Subscribers: who receives.", no_args_is_help=True)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Its name")]
 DescriptionOption = Annotated[str | None, typer.Option("--description", help="What it is, for people")]
@@ -42,7 +41,7 @@ RestrictedOption = Annotated[
 _COLUMNS = {
     "topic": ("name", "head_seq", "tail_seq", "bytes", "restricted", "retention", "description"),
     "producer": ("name", "topics", "created_us", "description"),
-    "subscriber": ("name", "created_us", "description"),
+    "subscriber": ("name", "mode", "enabled", "format", "endpoint", "created_us", "description"),
 }
 
 
@@ -206,45 +205,3 @@ def producer_show(name: NameArgument, hub: HubOption = None, as_json: JsonOption
 def producer_delete(name: NameArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Delete a producer; its messages stay."""
     delete_one("producer", (name,), hub, as_json)
-
-
-@subscriber.command("create")
-def subscriber_create(
-    name: NameArgument,
-    description: DescriptionOption = None,
-    hub: HubOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Register a subscriber."""
-    with connect(hub) as client:
-        show_fields(client.create("subscriber", name=name, description=description or ""), as_json=as_json)
-
-
-@subscriber.command("update")
-def subscriber_update(
-    name: NameArgument, description: DescriptionOption = None, hub: HubOption = None, as_json: JsonOption = False
-) -> None:
-    """Change a subscriber; what is not named stays."""
-    with connect(hub) as client:
-        values = {} if description is None else {"description": description}
-        show_fields(client.update("subscriber", name, **values), as_json=as_json)
-
-
-@subscriber.command("list")
-def subscriber_list(
-    hub: HubOption = None, after: AfterOption = "", max: MaxOption = 100, as_json: JsonOption = False
-) -> None:
-    """List subscribers, by name."""
-    show_list("subscriber", hub, after, max, as_json)
-
-
-@subscriber.command("show")
-def subscriber_show(name: NameArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
-    """Show a subscriber."""
-    show_one("subscriber", (name,), hub, as_json)
-
-
-@subscriber.command("delete")
-def subscriber_delete(name: NameArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
-    """Delete a subscriber and its subscriptions; its traces stay."""
-    delete_one("subscriber", (name,), hub, as_json)

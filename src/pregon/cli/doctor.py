@@ -1,6 +1,7 @@
 """`pregon doctor`: look at the machine, the disk, the database, the keys and the hub, and say what is wrong.
 
-This has the command and the checks of the machine; those of keys and certificates are in `check_security`.
+This has the command and the checks of the machine; those of keys and certificates are in `check_security`, those of
+what is pushed in `check_push`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from pregon.cli.check_push import check_push
 from pregon.cli.check_security import check_security
 from pregon.cli.connect import HubOption, JsonOption, connect
 from pregon.cli.finding import Finding
@@ -55,7 +57,7 @@ def doctor(
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check versions, disk, database, keys, certificate and hub; exit status 1 when something is wrong."""
+    """Check versions, disk, database, keys, certificate, hub and pushes; exit status 1 when something is wrong."""
     is_well = True
     for finding in examine(data, config, hub, full=full):
         is_well = is_well and finding.is_well
@@ -93,7 +95,10 @@ def examine(data: Path | None, config: Path | None, hub: str | None, *, full: bo
                 f"{directory} no existe todavía: lo crea el servidor",
             ),
         )
-    yield check_hub(hub)
+    answer = check_hub(hub)
+    yield answer
+    if answer.is_well:
+        yield from check_push(hub)
 
 
 def check_versions() -> Finding:

@@ -64,4 +64,5 @@ def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -
             ("page", "página", f"{url}/docs"),
             ("metrics", "métricas", f"{curl} {url}/metrics"),
         ]
-    return suggested
+    # Last, because it needs nothing of this hub: who only wants to see what a hub does begins there.
+    return [*suggested, ("demo", "demo", f"{program} demo")]

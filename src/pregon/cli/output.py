@@ -130,9 +130,10 @@ def show_messages(messages: Iterable[Message], *, as_json: bool, raw: bool) -> N
             show_json({**message.describe(), **_body_fields(message.body)})
         else:
             text = escape(printable(message.text))
+            why = f"  [dim]({escape(printable(message.matched))})[/]" if message.matched else ""
             out.print(
                 f"[bold cyan]{message.seq}[/]  [green]{escape(message.producer)}[/]  "
-                f"[dim]{format_us(message.accepted_us)}[/]  {text}"
+                f"[dim]{format_us(message.accepted_us)}[/]  {text}{why}"
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ from pregon.settings import CONFIG_VARIABLE, Settings, load_settings
 commands = typer.Typer()
 
 _SWITCH_INTERVAL_S = 0.00005
+_FILES_MAX = 65_536
 
 Text = str | None
 Flag = bool | None
@@ -60,6 +62,15 @@ def serve(
     auto_create: Annotated[
         Flag, typer.Option("--auto-create/--no-auto-create", help="Make topics and the like on first use")
     ] = None,
+    push_allow: Annotated[
+        Text, typer.Option("--push-allow", metavar="NETWORKS", help="Let pushes go to these private networks and hosts")
+    ] = None,
+    notice_url: Annotated[
+        Text, typer.Option("--notice-url", metavar="URL", help="Tell this web service when a subscription fails")
+    ] = None,
+    notice_email: Annotated[
+        Text, typer.Option("--notice-email", metavar="ADDRESSES", help="Tell these people by mail, commas between them")
+    ] = None,
     log_level: Annotated[Text, typer.Option("--log-level", help="debug, info, warning or error")] = None,
 ) -> None:
     """Run a hub. Settings come from --config, then PREGON_* variables, then these options."""
@@ -68,6 +79,7 @@ def serve(
         "tls_certificate": tls_certificate, "tls_key": tls_key, "tls_client_ca": tls_client_ca,
         "require_keys": require_keys, "open_to_all": open_to_all, "auto_create": auto_create, "log_level": log_level,
         "oidc_issuer": oidc_issuer, "oidc_audience": oidc_audience, "oidc_keys": oidc_keys,
+        "push_allow": push_allow, "notice_url": notice_url, "notice_email": notice_email,
     }  # fmt: skip
     run(load_settings(find_config(config), os.environ, options))
 
@@ -84,6 +96,7 @@ def run(settings: Settings) -> None:
     from pregon.server import Server
 
     configure_logs(settings.log_level)
+    _allow_many_files()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
@@ -93,6 +106,13 @@ def run(settings: Settings) -> None:
         # Waiting in slices: a signal's handler only runs when the main thread comes back to the interpreter.
         while not stop.wait(0.2):
             pass
+
+
+def _allow_many_files() -> None:
+    """As many connections as the system lets this process have: subscribers must not be blamed for our limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES_MAX if most == resource.RLIM_INFINITY else min(most, _FILES_MAX)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _tune_interpreter() -> None:

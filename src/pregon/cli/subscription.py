@@ -1,7 +1,8 @@
-"""`pregon subscription`: create, list, show with its accounting, update, delete, park, unpark, cancel, replay."""
+"""`pregon subscription`: create, list, show with its accounting, update, delete, park, unpark, cancel, replay, push."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,8 @@ from pregon.cli.catalog import delete_one
 from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect, parse_duration_ms
 from pregon.cli.output import console, show_fields, show_json, show_rows, tell
 from pregon.clock import parse_us
-from pregon.errors import BadRequest
+from pregon.errors import BadFilter, BadRequest
+from pregon.limits import FILTER_BYTES_MAX
 
 app = typer.Typer(help="Subscriptions: a subscriber's place in a topic.", no_args_is_help=True)
 
@@ -25,6 +27,12 @@ PendingAgeOption = Annotated[
     str | None,
     typer.Option("--pending-age", metavar="DURATION", help="Let messages expire after so long: 30d, 12h"),
 ]
+FilterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="JSON|@FILE", help='Which messages it wants: \'{"header": "region", "equals": "sur"}\''
+    ),
+]
 
 
 @app.command("create")
@@ -36,10 +44,12 @@ def create(
     ] = "earliest",
     pending_max: PendingMaxOption = None,
     pending_age: PendingAgeOption = None,
+    filter: FilterOption = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Subscribe. Without limits, messages wait until they are acknowledged."""
+    """Subscribe. Without limits, messages wait until they are acknowledged; without a filter it gets all of them."""
+    wanted = "" if filter is None else _read_filter(filter)
     with connect(hub) as client:
         entry = client.create(
             "subscription",
@@ -48,6 +58,7 @@ def create(
             start=start,
             pending_max=pending_max,
             pending_age_ms=parse_duration_ms(pending_age),
+            filter=wanted,
         )
     show_fields(entry, as_json=as_json)
 
@@ -59,15 +70,21 @@ def update(
     pending_max: PendingMaxOption = None,
     pending_age: PendingAgeOption = None,
     no_limits: Annotated[bool, typer.Option("--no-limits", help="Messages wait until they are acknowledged")] = False,
+    filter: FilterOption = None,
+    no_filter: Annotated[bool, typer.Option("--no-filter", help="It gets all messages")] = False,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a subscription's limits; what is not named stays."""
+    """Change a subscription's limits or filter; what is not named stays. A new filter looks at what is pending."""
     values: dict[str, Any] = {"pending_max": None, "pending_age_ms": None} if no_limits else {}
     if pending_max is not None:
         values["pending_max"] = pending_max
     if pending_age is not None:
         values["pending_age_ms"] = parse_duration_ms(pending_age)
+    if filter is not None and no_filter:
+        raise BadRequest("--filter gives it a filter, --no-filter takes it away: say one")
+    if filter is not None or no_filter:
+        values["filter"] = "" if filter is None else _read_filter(filter)
     with connect(hub) as client:
         show_fields(client.update("subscription", topic, subscriber, **values), as_json=as_json)
 
@@ -83,7 +100,7 @@ def list_(
     """List subscriptions."""
     with connect(hub) as client:
         rows = client.list("subscription", names=[topic, subscriber], max=max)
-    columns = ("topic", "subscriber", "first_seq", "acked_seq", "pending_max", "pending_age_ms")
+    columns = ("topic", "subscriber", "first_seq", "acked_seq", "pending_max", "pending_age_ms", "filter")
     show_rows(rows, columns, as_json=as_json, empty=tell("none yet", "todavía no hay ninguna"))
 
 
@@ -96,6 +113,19 @@ def show(
         entry = client.show("subscription", topic, subscriber)
         accounting = msgspec.to_builtins(client.account(topic, subscriber))
     show_fields({**entry, **accounting}, as_json=as_json)
+
+
+@app.command("push")
+def push(
+    topic: TopicArgument, subscriber: SubscriberArgument, hub: HubOption = None, as_json: JsonOption = False
+) -> None:
+    """Show how pushing it goes: whether it fails, since when and why, and when it is tried again."""
+    with connect(hub) as client:
+        state = client.show("push", topic, subscriber)
+    if not as_json:
+        # 0 is not 1970 but never.
+        state = {name: (value or None) if name.endswith("_us") else value for name, value in state.items()}
+    show_fields(state, as_json=as_json)
 
 
 @app.command("delete")
@@ -180,6 +210,23 @@ def replay(
         show_json({"acked_seq": acked_seq})
     else:
         console().print(tell(f"the next message is {acked_seq + 1}", f"el próximo mensaje es {acked_seq + 1}"))
+
+
+def _read_filter(text: str) -> str:
+    """The filter that was written, or that is in the file that was named; what it says is for the hub to check."""
+    if not text.startswith("@"):
+        wanted = text
+    else:
+        try:
+            with Path(text[1:]).open("rb") as file:
+                wanted = file.read(FILTER_BYTES_MAX + 1).decode()
+        except OSError as error:
+            raise BadRequest(f"{text[1:]} cannot be read: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise BadFilter(f"{text[1:]} is not UTF-8: a filter is JSON") from error
+    if not wanted.strip():
+        raise BadFilter("the filter is empty: write one, or leave it out to get all messages")
+    return wanted
 
 
 def _show_count(count: int, as_json: bool) -> None:

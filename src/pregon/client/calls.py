@@ -26,9 +26,9 @@ from pregon.errors import (
 from pregon.limits import PULL_BYTES_MAX
 from pregon.model.batch import StoredBatch
 from pregon.model.ids import new_id
-from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, check_outgoing
+from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, check_outgoing, with_reasons
 from pregon.model.subscription import Accounting
-from pregon.model.trace import Trace, TraceQuery
+from pregon.model.trace import Story, Trace, TracePage, TraceQuery
 from pregon.wire import commands as c
 from pregon.wire.commands import COMMAND_OF, REQUESTS, Header
 from pregon.wire.frames import Answer, encode_prelude
@@ -110,13 +110,14 @@ class Pulled(Sequence[Message]):
             for base_seq, count, arrow in zip(header.base_seqs, header.counts, payload, strict=True)
         ]
         self.last_seq = self.batches[-1].last_seq if self.batches else None
+        self._matches = header.matches
         self._messages: list[Message] | None = None
 
     @property
     def messages(self) -> list[Message]:
         """All of them as a list."""
         if self._messages is None:
-            self._messages = [message for batch in self.batches for message in batch.messages(self.topic)]
+            self._messages = list(self._each())
         return self._messages
 
     def __len__(self) -> int:
@@ -125,8 +126,12 @@ class Pulled(Sequence[Message]):
     def __iter__(self) -> Iterator[Message]:
         if self._messages is not None:
             return iter(self._messages)
+        return self._each()
+
+    def _each(self) -> Iterator[Message]:
         # Batch by batch, so that a long answer is turned into objects as they are asked for.
-        return chain.from_iterable(batch.messages(self.topic) for batch in self.batches)
+        messages = chain.from_iterable(batch.messages(self.topic) for batch in self.batches)
+        return with_reasons(messages, self._matches) if self._matches else messages
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -272,10 +277,19 @@ def account(topic: str, subscriber: str) -> Call[Accounting]:
     return Call(header, (), lambda answer, payload: msgspec.convert(_row(answer, payload), Accounting))
 
 
-def traces(query: TraceQuery) -> Call[list[Trace]]:
-    """Traces that match, newest first."""
-    header = c.Traces(query=msgspec.to_builtins(query))
-    return Call(header, (), lambda answer, _: [msgspec.convert(row, Trace) for row in answer.rows])
+def traces(query: TraceQuery) -> Call[TracePage]:
+    """A page of the traces that match, newest first."""
+
+    def read(answer: c.TraceRows, _payload: Sequence[Any]) -> TracePage:
+        return TracePage([msgspec.convert(row, Trace) for row in answer.rows], next=answer.next)
+
+    return Call(c.Traces(query=msgspec.to_builtins(query)), (), read)
+
+
+def story(topic: str, seq: int) -> Call[Story]:
+    """All that is known of one message."""
+    header = c.Story(topic=topic, seq=seq)
+    return Call(header, (), lambda answer, payload: msgspec.convert(_row(answer, payload), Story))
 
 
 def create(kind: str, entry: Mapping[str, Any]) -> Call[dict[str, Any]]:

@@ -25,7 +25,7 @@ from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
-from pregon.model.trace import Trace, TraceQuery
+from pregon.model.trace import Story, TracePage, TraceQuery
 from pregon.wire.frames import Answer
 
 T = TypeVar("T")
@@ -249,9 +249,13 @@ class Client:
         """Where every message of a subscription is."""
         return self._run(calls.account(topic, subscriber))
 
-    def traces(self, query: TraceQuery) -> list[Trace]:
-        """Traces that match, newest first."""
+    def traces(self, query: TraceQuery) -> TracePage:
+        """A page of the traces that match, newest first; `next` of it is `before` of the next one, 0 at the end."""
         return self._run(calls.traces(query))
+
+    def story(self, topic: str, seq: int) -> Story:
+        """All that is known of one message: what it is, what happened to it, where it stands for each subscription."""
+        return self._run(calls.story(topic, seq))
 
     # The catalogue and the hub itself.
 

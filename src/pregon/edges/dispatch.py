@@ -18,10 +18,11 @@ from pregon.hub.access import NewKey
 from pregon.hub.gate import Gate
 from pregon.hub.pull import PullRequest
 from pregon.hub.registry import KINDS
+from pregon.hub.signing import OVERLAP_MS_DEFAULT
 from pregon.model.batch import StoredBatch, decode_sent
 from pregon.model.catalog import SchemaVersion
 from pregon.model.message import Outgoing
-from pregon.model.trace import TraceQuery
+from pregon.model.trace import TracePage, TraceQuery
 from pregon.security.callers import Caller
 from pregon.security.keys import READ
 from pregon.store.ticket import Ticket
@@ -40,9 +41,19 @@ _Written = tuple[c.Header, Sequence[Any]]
 _Answered = tuple[Ticket[Any], Callable[[Any], _Written]]
 _Verb = Callable[[Caller, Any, Sequence[Any]], _Answered]
 
-KEY, SCHEMA = "key", "schema"
+KEY, SCHEMA, SECRET = "key", "schema", "secret"
 """Kinds that are created, listed and deleted like entries of the catalogue, and are none."""
-_ALL_KINDS = (*KINDS, KEY, SCHEMA)
+PUSH_STATE = "push"
+"""A kind that is only shown: how pushing a subscription goes."""
+_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET)
+
+
+class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A signing secret to make: the subscriber's own if it brings one."""
+
+    subscriber: str
+    secret: str = ""
+    overlap_ms: int = OVERLAP_MS_DEFAULT
 
 
 class Dispatcher:
@@ -71,6 +82,7 @@ class Dispatcher:
             int(Command.SHOW): self._show,
             int(Command.LIST): self._list,
             int(Command.CANCEL): self._cancel,
+            int(Command.STORY): self._story,
         }
 
     def handle(self, frames: Sequence[Any], reply: Reply, presented: str = "") -> Callable[[], None]:
@@ -156,13 +168,17 @@ class Dispatcher:
             wait_ms=header.wait_ms,
         )
         return self._gate.pull(caller, request), lambda pulled: _messages(
-            pulled.batches, epoch=pulled.epoch, acked_seq=pulled.acked_seq, head_seq=pulled.head_seq
+            pulled.batches,
+            [c.Match(one.first_seq, one.last_seq, one.reason) for one in pulled.matches],
+            epoch=pulled.epoch,
+            acked_seq=pulled.acked_seq,
+            head_seq=pulled.head_seq,
         )
 
     def _read(self, caller: Caller, header: c.Read, payload: Sequence[Any]) -> _Answered:
         numbers = (header.first_seq, header.last_seq)
         ticket = self._gate.read_log(caller, header.topic, numbers, header.max, header.bytes_max)
-        return ticket, lambda read: _messages(read.batches, head_seq=read.head_seq, tail_seq=read.tail_seq)
+        return ticket, lambda read: _messages(read.batches, [], head_seq=read.head_seq, tail_seq=read.tail_seq)
 
     def _ack(self, caller: Caller, header: c.Ack, payload: Sequence[Any]) -> _Answered:
         ticket = self._gate.ack(caller, header.topic, header.subscriber, header.seq, header.epoch)
@@ -192,14 +208,19 @@ class Dispatcher:
         return self._gate.account(caller, header.topic, header.subscriber), _write_row
 
     def _traces(self, caller: Caller, header: c.Traces, payload: Sequence[Any]) -> _Answered:
-        ticket = self._gate.traces(caller, _convert(header.query, TraceQuery))
-        return ticket, _write_rows
+        return self._gate.traces(caller, _convert(header.query, TraceQuery)), _write_traces
+
+    def _story(self, caller: Caller, header: c.Story, payload: Sequence[Any]) -> _Answered:
+        return self._gate.story(caller, header.topic, header.seq), _write_row
 
     def _create(self, caller: Caller, header: c.Create, payload: Sequence[Any]) -> _Answered:
         if header.kind == KEY:
             return self._gate.create_key(caller, _convert(header.entry, NewKey)), _write_row
         if header.kind == SCHEMA:
             return self._gate.set_schema(caller, _convert(header.entry, SchemaVersion)), _write_row
+        if header.kind == SECRET:
+            new = _convert(header.entry, _NewSecret)
+            return self._gate.create_secret(caller, new.subscriber, new.secret, new.overlap_ms), _write_row
         if header.kind not in KINDS:
             raise BadRequest(f"{header.kind[:40]!r} is not in the catalogue: use one of {', '.join(_ALL_KINDS)}")
         return self._gate.create(caller, _convert(header.entry, KINDS[header.kind])), _write_row
@@ -211,9 +232,15 @@ class Dispatcher:
         if header.kind == KEY:
             owner_kind, owner, key_id = _three(header.names)
             return self._gate.revoke_key(caller, owner_kind, owner, key_id), _write_existed
+        if header.kind == SECRET:
+            subscriber, secret_id = _two(header.names, "a secret by its subscriber and its id")
+            return self._gate.revoke_secret(caller, subscriber, secret_id), _write_existed
         return self._gate.delete(caller, header.kind, tuple(header.names)), _write_existed
 
     def _show(self, caller: Caller, header: c.Show, payload: Sequence[Any]) -> _Answered:
+        if header.kind == PUSH_STATE:
+            topic, subscriber = _two(header.names, "a subscription by its topic and subscriber")
+            return self._gate.push_state(caller, topic, subscriber), _write_row
         return self._gate.show(caller, header.kind, tuple(header.names)), _write_row
 
     def _list(self, caller: Caller, header: c.List, payload: Sequence[Any]) -> _Answered:
@@ -225,6 +252,8 @@ class Dispatcher:
         if header.kind == SCHEMA:
             before = int(after[0]) if after and after[0].isdecimal() and len(after[0]) < 10 else 0
             return self._gate.list_schemas(caller, names[0] if names else "", before, header.max), _write_rows
+        if header.kind == SECRET:
+            return self._gate.list_secrets(caller, names[0] if names else ""), _write_rows
         return self._gate.list(caller, header.kind, after=after, names=names, rows_max=header.max), _write_rows
 
 
@@ -236,6 +265,12 @@ def _one(payload: Sequence[Any]) -> Any:
     if len(payload) != 1:
         raise BadRequest(f"this command has one payload frame, not {len(payload)}")
     return payload[0]
+
+
+def _two(names: Sequence[str], what: str) -> tuple[str, str]:
+    if len(names) != 2:
+        raise BadRequest(f"name {what}")
+    return names[0], names[1]
 
 
 def _three(names: Sequence[str]) -> tuple[str, str, str]:
@@ -267,13 +302,20 @@ def _write_rows(entries: Sequence[Any]) -> _Written:
     return c.Rows(rows=[msgspec.to_builtins(entry) for entry in entries]), ()
 
 
+def _write_traces(page: TracePage) -> _Written:
+    return c.TraceRows(rows=[msgspec.to_builtins(trace) for trace in page], next=page.next), ()
+
+
 def _write_existed(existed: bool) -> _Written:
     return c.Count(count=int(existed)), ()
 
 
-def _messages(batches: Sequence[StoredBatch], **numbers: int) -> _Written:
+def _messages(batches: Sequence[StoredBatch], matches: list[c.Match], **numbers: int) -> _Written:
     header = c.Messages(
-        base_seqs=[batch.base_seq for batch in batches], counts=[batch.count for batch in batches], **numbers
+        base_seqs=[batch.base_seq for batch in batches],
+        counts=[batch.count for batch in batches],
+        matches=matches,
+        **numbers,
     )
     return header, [batch.arrow for batch in batches]
 

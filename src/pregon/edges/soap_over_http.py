@@ -11,6 +11,8 @@ from pregon.edges.http.routes import Desk
 from pregon.edges.soap.exchange import SoapHttpAnswer, SoapHttpRequest
 from pregon.errors import PregonError
 from pregon.limits import REQUEST_BYTES_MAX
+from pregon.model.message import NO_HEADERS
+from pregon.model.trace_context import find_trace
 
 SOAP_PREFIX = "/soap/"
 _LONG_POLL = b"waitMs"
@@ -54,6 +56,7 @@ async def _read(desk: Desk, exchange: Exchange) -> SoapHttpRequest:
         bearer=exchange.presented,
         base_url=desk.base_url(exchange),
         body=await exchange.body(REQUEST_BYTES_MAX),
+        trace=find_trace(exchange.scope["headers"]) if b"traceparent" in exchange.headers else NO_HEADERS,
     )
 
 

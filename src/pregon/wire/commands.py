@@ -38,6 +38,7 @@ class Command(IntEnum):
     LIST = 17
     STATUS = 18
     CANCEL = 19
+    STORY = 20
 
 
 Number = Annotated[int, msgspec.Meta(ge=-INTEGER_MAX, le=INTEGER_MAX)]
@@ -117,6 +118,14 @@ class Read(Request):
     bytes_max: Number = PULL_BYTES_MAX
 
 
+class Match(msgspec.Struct, frozen=True, array_like=True):
+    """Why the subscription's filter wants messages first..last."""
+
+    first_seq: Number
+    last_seq: Number
+    reason: str
+
+
 class Messages(Header):
     """Messages: payload frame i is a stored Arrow batch whose first number is base_seqs[i]."""
 
@@ -126,6 +135,7 @@ class Messages(Header):
     acked_seq: Number = 0
     head_seq: Number = 0
     tail_seq: Number = 0
+    matches: list[Match] = []
 
 
 class Ack(Request):
@@ -207,9 +217,16 @@ class Count(Header):
 
 
 class Traces(Request):
-    """Search the traces. Answered with Rows."""
+    """Search the traces. Answered with TraceRows."""
 
     query: dict[str, Any] = {}
+
+
+class Story(Request):
+    """All that is known of one message. Answered with Rows of one."""
+
+    topic: str
+    seq: Number
 
 
 class Create(Request):
@@ -260,6 +277,12 @@ class Rows(Header):
     rows: list[dict[str, Any]] = []
 
 
+class TraceRows(Rows):
+    """A page of traces; `next` is `before` of the next one, 0 if there is none, however many rows this one has."""
+
+    next: Number = 0
+
+
 class Error(Header):
     """It was not done: a stable code, a sentence for people, and whether to try again."""
 
@@ -280,7 +303,7 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.PARKED: (Parked, Rows),
     Command.REPLAY: (Replay, Cursor),
     Command.ACCOUNT: (Account, Rows),
-    Command.TRACES: (Traces, Rows),
+    Command.TRACES: (Traces, TraceRows),
     Command.CREATE: (Create, Rows),
     Command.UPDATE: (Update, Rows),
     Command.DELETE: (Delete, Count),
@@ -288,6 +311,7 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.LIST: (List, Rows),
     Command.STATUS: (Status, Rows),
     Command.CANCEL: (Cancel, Count),
+    Command.STORY: (Story, Rows),
 }
 COMMAND_OF = {request: int(command) for command, (request, _) in REQUESTS.items()}
 

@@ -177,9 +177,10 @@ def test_traces_are_found_by_each_of_their_fields(soap: PlainClient, topic: str)
         inside: search(inside)
         for inside in (
             "<producer>DNIC</producer>",
-            "<subscriber>BPS</subscriber>",
+            "<subscriber>BPS</subscriber><kind>acknowledged</kind>",
             "<kind>accepted</kind>",
-            "<notificationId>2</notificationId>",
+            "<notificationId>2</notificationId><kind>accepted</kind>",
+            "<notificationId>2</notificationId><kind>pulled</kind>",
             "<from>2099-01-01T00:00:00Z</from>",
             "<to>2099-01-01T00:00:00-03:00</to><kind>accepted</kind>",
             "<to>1969-01-01T00:00:00Z</to>",
@@ -191,6 +192,7 @@ def test_traces_are_found_by_each_of_their_fields(soap: PlainClient, topic: str)
         [("acknowledged", "1")],
         [("accepted", "2"), ("accepted", "1")],
         [("accepted", "2")],
+        [("pulled", "2")],
         [],
         [("accepted", "2"), ("accepted", "1")],
         [],

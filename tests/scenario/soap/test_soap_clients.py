@@ -178,7 +178,8 @@ def test_npm_soap_publishes_receives_registers_and_searches(running: RunningHub,
     assert said["created"]["topics"] == {"topic": [topic]}
     assert topic in said["listed"]
     assert (said["fault"], said["publishedWithKey"]) == ("unauthorized", 3)
-    assert said["traces"] == [["acknowledged", 2], ["acknowledged", 1]]
+    acknowledged = [trace for trace in said["traces"] if trace[0] == "acknowledged"]
+    assert acknowledged == [["acknowledged", 2], ["acknowledged", 1]]
     with running.client() as client:
         stored = list(client.read(topic, 1))
     assert canonical(stored[0].body) == ACTA

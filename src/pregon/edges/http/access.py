@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from pregon.edges.http.answers import Answer, json_answer, no_content
-from pregon.edges.http.catalog import Name
+from pregon.edges.http.entries import Name
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import Page, decode_cursor, decode_number_cursor, encode_cursor, view
 from pregon.edges.http.routes import Desk, Handler, Route

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -15,6 +14,7 @@ from pregon.errors import (
     BatchOutOfOrder,
     Changed,
     Corrupt,
+    EndpointForbidden,
     Forbidden,
     InternalError,
     KeysUnavailable,
@@ -34,6 +34,7 @@ from pregon.errors import (
     Unauthorized,
     Unavailable,
 )
+from pregon.model.header_texts import header_text
 
 Headers = list[tuple[bytes, bytes]]
 JSON = "application/json"
@@ -59,6 +60,7 @@ _STATUS: dict[type[PregonError], int] = {
     TooLarge: 413,
     MediaTypeUnknown: 415,
     SchemaMismatch: 422,
+    EndpointForbidden: 422,
     RateLimited: 429,
     Rejected: 400,
     StoreFull: 507,
@@ -101,7 +103,6 @@ class Stream:
 
 
 _encoder = msgspec.json.Encoder()
-_PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 
 
 def json_answer(value: Any, status: int = 200, headers: Sequence[tuple[bytes, bytes]] = ()) -> Answer:
@@ -183,9 +184,4 @@ def specificity(pattern: str, offer: str) -> int:
 
 def header_value(text: str) -> bytes:
     """A text as a header may have it: percent-encoded where it is not printable ASCII."""
-    return quote(text, safe=_PRINTABLE).encode("ascii")
-
-
-def safe_content_type(content_type: str) -> str:
-    """A message's content type, if a header can have it."""
-    return content_type if content_type.isascii() and content_type.isprintable() else "application/octet-stream"
+    return header_text(text).encode("ascii")

@@ -8,143 +8,53 @@ error, so a set-up script can run twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
 
 from pregon.edges.http.answers import Answer, json_answer, no_content
+from pregon.edges.http.entries import (
+    GrantsOut,
+    ProducerIn,
+    ProducerPatch,
+    ProducersPage,
+    SubscriberIn,
+    SubscriberPatch,
+    SubscribersPage,
+    SubscriptionIn,
+    SubscriptionOut,
+    SubscriptionPatch,
+    SubscriptionsPage,
+    SubscriptionsQuery,
+    TopicIn,
+    TopicPatch,
+    TopicsPage,
+    read_entry,
+    read_values,
+    show_entry,
+)
 from pregon.edges.http.exchange import Exchange
-from pregon.edges.http.forms import Page, decode_cursor, encode_cursor, view
+from pregon.edges.http.forms import Page, decode_cursor, encode_cursor
 from pregon.edges.http.routes import Desk, Handler, Route
-from pregon.errors import AlreadyExists, Changed, LimitReached, NotFound
+from pregon.errors import (
+    AlreadyExists,
+    BadFilter,
+    Changed,
+    EndpointForbidden,
+    LimitReached,
+    NotFound,
+    PregonError,
+)
 from pregon.hub.registry import Entry, fingerprint
-from pregon.limits import DESCRIPTION_CHARACTERS_MAX
-from pregon.model.catalog import EARLIEST, NUMBER_MAX, Producer, Retention, Subscriber, Subscription, Topic
-
-Name = Annotated[str, Meta(min_length=1, max_length=128, pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-_Description = Annotated[str, Meta(max_length=DESCRIPTION_CHARACTERS_MAX)]
-_Limit = Annotated[int, Meta(ge=1, le=NUMBER_MAX)]
-_Names = Annotated[list[Name], Meta(max_length=400)]
-
-
-class RetentionIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """When the topic may forget messages that no subscription needs any more; nothing set: never."""
-
-    age_ms: _Limit | None = None
-    bytes_max: _Limit | None = None
-    when_acknowledged: bool = False
-
-
-class TopicIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A topic to create."""
-
-    name: Name
-    description: _Description = ""
-    restricted: bool = False
-    retention: RetentionIn = msgspec.field(default_factory=RetentionIn)
-
-
-class TopicPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change of a topic; `retention` is replaced as a whole."""
-
-    description: _Description | UnsetType = UNSET
-    restricted: bool | UnsetType = UNSET
-    retention: RetentionIn | UnsetType = UNSET
-
-
-class ProducerIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A producer to create, with the restricted topics that it is granted."""
-
-    name: Name
-    description: _Description = ""
-    topics: _Names = []
-
-
-class ProducerPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change of a producer; `topics` is replaced as a whole."""
-
-    description: _Description | UnsetType = UNSET
-    topics: _Names | UnsetType = UNSET
-
-
-class SubscriberIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A subscriber to create."""
-
-    name: Name
-    description: _Description = ""
-
-
-class SubscriberPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change of a subscriber."""
-
-    description: _Description | UnsetType = UNSET
-
-
-class SubscriptionIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A subscription to create: `start` is earliest, latest or a message number."""
-
-    subscriber: Name
-    start: Annotated[str, Meta(pattern="^(earliest|latest|[0-9]{1,18})$")] = EARLIEST
-    pending_max: _Limit | None = None
-    pending_age_ms: _Limit | None = None
-
-
-class SubscriptionPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change of a subscription."""
-
-    pending_max: _Limit | UnsetType | None = UNSET
-    pending_age_ms: _Limit | UnsetType | None = UNSET
-
-
-class SubscriptionsQuery(Page, kw_only=True, forbid_unknown_fields=True):
-    """Which subscriptions, all topics together; what is left out does not restrict."""
-
-    topic: str = ""
-    subscriber: str = ""
-
-
-class TopicsPage(msgspec.Struct, kw_only=True):
-    """Topics by name; `next` is `cursor` of the next page."""
-
-    items: list[Topic]
-    next: str | None
-
-
-class ProducersPage(msgspec.Struct, kw_only=True):
-    """Producers by name; `next` is `cursor` of the next page."""
-
-    items: list[Producer]
-    next: str | None
-
-
-class SubscribersPage(msgspec.Struct, kw_only=True):
-    """Subscribers by name; `next` is `cursor` of the next page."""
-
-    items: list[Subscriber]
-    next: str | None
-
-
-class SubscriptionsPage(msgspec.Struct, kw_only=True):
-    """Subscriptions by topic and subscriber; `next` is `cursor` of the next page."""
-
-    items: list[Subscription]
-    next: str | None
-
-
-class GrantsOut(msgspec.Struct, kw_only=True):
-    """The restricted topics to which a producer may publish."""
-
-    producer: str
-    topics: list[str]
+from pregon.model.catalog import Producer, Subscriber, Subscription, Topic
 
 
 def _tagged(entry: Entry, status: int = 200, location: str = "") -> Answer:
     headers = [(b"etag", b'"' + fingerprint(entry).encode() + b'"')]
     if location:
         headers.append((b"location", location.encode()))
-    return json_answer(view(entry), status, headers)
+    return json_answer(show_entry(entry), status, headers)
 
 
 def _expected(exchange: Exchange) -> str:
@@ -174,7 +84,7 @@ class _Noun:
     async def create(self, desk: Desk, exchange: Exchange) -> Answer:
         """Register one."""
         caller = desk.caller(exchange)
-        entry = _entry(self.kind, await exchange.json(self.body), exchange.params)
+        entry = read_entry(self.kind, await exchange.json(self.body), exchange.params)
         made = await desk.answer(desk.gate.create(caller, entry))
         name = made.subscriber if isinstance(made, Subscription) else made.name
         return _tagged(made, 201, f"{exchange.path.rstrip('/')}/{name}")
@@ -187,7 +97,7 @@ class _Noun:
     async def change(self, desk: Desk, exchange: Exchange) -> Answer:
         """Change some of its fields."""
         caller = desk.caller(exchange)
-        values = msgspec.to_builtins(await exchange.json(self.patch))
+        values = read_values(await exchange.json(self.patch))
         ticket = desk.gate.update(caller, self.kind, self.names(exchange), values, _expected(exchange))
         return _tagged(await desk.answer(ticket))
 
@@ -229,18 +139,7 @@ async def _page(
         asked = {name: one for name, one in msgspec.to_builtins(page).items() if one}
         url = f"{exchange.path}?{urlencode({**asked, 'cursor': following})}"
         headers.append((b"link", f'<{url}>; rel="next"'.encode()))
-    return json_answer({"items": [view(entry) for entry in entries], "next": following}, 200, headers)
-
-
-def _entry(kind: str, wanted: Any, params: dict[str, str]) -> Entry:
-    values = msgspec.to_builtins(wanted)
-    if kind == "topic":
-        return Topic(**{**values, "retention": Retention(**values["retention"])})
-    if kind == "producer":
-        return Producer(**{**values, "topics": tuple(values["topics"])})
-    if kind == "subscriber":
-        return Subscriber(**values)
-    return Subscription(topic=params["topic"], **values)
+    return json_answer({"items": [show_entry(entry) for entry in entries], "next": following}, 200, headers)
 
 
 async def show_grants(desk: Desk, exchange: Exchange) -> Answer:
@@ -269,7 +168,9 @@ async def _change_grants(desk: Desk, exchange: Exchange, *, is_granted: bool) ->
 
 def _crud(noun: _Noun, collection: str, item: str, page: type[Any], examples: tuple[Any, Any]) -> list[Route]:
     kind = noun.kind
-    entry = {"topic": Topic, "producer": Producer, "subscriber": Subscriber, "subscription": Subscription}[kind]
+    entry = {"topic": Topic, "producer": Producer, "subscriber": Subscriber, "subscription": SubscriptionOut}[kind]
+    refused: dict[str, type[PregonError]] = {"subscriber": EndpointForbidden, "subscription": BadFilter}
+    more_errors = (refused[kind],) if kind in refused else ()
     tag = "subscriptions" if kind == "subscription" else "catalogue"
     if_match = {"If-Match": "The ETag of the entry as you last saw it: if it is another now, nothing is changed"}
 
@@ -279,13 +180,13 @@ def _crud(noun: _Noun, collection: str, item: str, page: type[Any], examples: tu
     return [
         route(
             "POST", collection, noun.create, f"Create a {kind}", body=noun.body, status=201, answer=entry,
-            errors=(AlreadyExists, LimitReached, NotFound), example=examples[0],
+            errors=(AlreadyExists, LimitReached, NotFound, *more_errors), example=examples[0],
         ),
         route("GET", collection, noun.list, f"List every {kind}, by name", query=Page, answer=page),
         route("GET", item, noun.show, f"Show a {kind}", answer=entry),
         route(
             "PATCH", item, noun.change, f"Change a {kind}", body=noun.patch, answer=entry, headers=if_match,
-            errors=(Changed,), example=examples[1],
+            errors=(Changed, *more_errors), example=examples[1],
         ),
         route("DELETE", item, noun.delete, f"Delete a {kind}", status=204, headers=if_match, errors=(Changed,)),
     ]  # fmt: skip
@@ -303,11 +204,18 @@ ROUTES = [
     ),
     *_crud(
         _Noun("subscriber"), "/v1/subscribers", "/v1/subscribers/{subscriber}", SubscribersPage,
-        ({"name": "bps"}, {"description": "Banco de Previsión Social"}),
+        (
+            {"name": "bps", "mode": "push", "endpoint": "https://bps.example/novedades", "format": "cloudevents"},
+            {"description": "Banco de Previsión Social", "enabled": True},
+        ),
     ),
     *_crud(
         _Noun("subscription"), "/v1/topics/{topic}/subscriptions", "/v1/topics/{topic}/subscriptions/{subscriber}",
-        SubscriptionsPage, ({"subscriber": "bps", "start": "earliest"}, {"pending_max": 100_000}),
+        SubscriptionsPage,
+        (
+            {"subscriber": "bps", "start": "earliest", "filter": {"header": "region", "equals": "montevideo"}},
+            {"pending_max": 100_000},
+        ),
     ),
     Route(
         method="GET", path="/v1/subscriptions", handler=list_subscriptions, tag="subscriptions",

@@ -37,6 +37,7 @@ class MessageOut(msgspec.Struct, omit_defaults=True, kw_only=True):
     accepted_at: str
     key: str | None = None
     headers: dict[str, str] = {}
+    matched: str = ""
     json: msgspec.Raw | UnsetType = UNSET
     text: str | UnsetType = UNSET
     base64: str | UnsetType = UNSET
@@ -96,6 +97,7 @@ def message_out(message: Message) -> MessageOut:
         accepted_at=format_us(message.accepted_us),
         key=message.key,
         headers=message.headers,
+        matched=message.matched,
     )
     if is_json(content_type) and is_json_text(body):
         out.json = msgspec.Raw(body)

@@ -13,7 +13,7 @@ from typing import Any
 from pregon.edges.dispatch import Dispatcher, Frames
 from pregon.edges.http.answers import FRAMES, Answer, json_answer, problem_answer
 from pregon.edges.http.exchange import Exchange
-from pregon.edges.http.metrics import render_metrics
+from pregon.edges.http.metrics import MetricsHandler
 from pregon.edges.http.routes import Desk, Route
 from pregon.errors import BadRequest, HubBusy, MediaTypeUnknown, PregonError
 from pregon.limits import FRAME_BYTES_MAX
@@ -41,12 +41,6 @@ async def readyz(desk: Desk, _exchange: Exchange) -> Answer:
     except PregonError as error:
         return Answer(problem_answer(error).body, 503, "application/problem+json")
     return Answer(b"ready\n", 200, "text/plain")
-
-
-async def metrics(desk: Desk, exchange: Exchange) -> Answer:
-    """The hub's numbers for Prometheus."""
-    desk.gate.rules.require(desk.caller(exchange), READ)
-    return Answer(render_metrics(desk.hub), 200, "text/plain; version=0.0.4")
 
 
 async def status(desk: Desk, exchange: Exchange) -> Answer:
@@ -110,8 +104,8 @@ def machine_routes(dispatcher: Dispatcher) -> list[Route]:
             answers=("text/plain",), errors=(HubBusy,),
         ),
         Route(
-            method="GET", path="/metrics", handler=metrics, tag=tag, summary="The hub's numbers for Prometheus",
-            answers=("text/plain",),
+            method="GET", path="/metrics", handler=MetricsHandler(), tag=tag,
+            summary="The hub's numbers for Prometheus", answers=("text/plain",),
         ),
         Route(method="GET", path="/v1/status", handler=status, tag=tag, summary="How the hub is", answer=dict),
         Route(

@@ -39,7 +39,7 @@ _TAGS = {
     "subscriptions": "Receive, acknowledge, set aside, replay",
     "catalogue": "Topics, producers, subscribers and grants",
     "schemas": "What a topic's messages must be",
-    "keys": "Keys of producers and subscribers, and tokens",
+    "keys": "Keys of producers and subscribers, tokens, and secrets that sign pushes",
     "traces": "What happened to which messages",
     "machines": "Health, metrics, and our own clients",
 }

@@ -15,7 +15,7 @@ from pregon.edges.http.routes import Desk, Route
 from pregon.errors import BadRequest, LimitReached, NotPending
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.subscription import Accounting
-from pregon.model.trace import KINDS, Trace, TraceQuery
+from pregon.model.trace import KINDS, Story, Trace, TraceQuery
 
 Moment = Annotated[str, Meta(max_length=40, extra_json_schema={"format": "date-time"})]
 _Seqs = Annotated[list[Positive], Meta(min_length=1, max_length=LIST_ROWS_MAX)]
@@ -90,7 +90,7 @@ class TracesQuery(Page, kw_only=True, forbid_unknown_fields=True):
 
 
 class TracesPage(msgspec.Struct, kw_only=True):
-    """Traces; `next` is `cursor` of the next page."""
+    """Traces; `next` is `cursor` of the next page, null at the end. A page that is not full may have a next one."""
 
     items: list[Trace]
     next: str | None
@@ -167,8 +167,20 @@ async def search_traces(desk: Desk, exchange: Exchange) -> Answer:
         max=wanted.max,
     )
     found = await desk.answer(desk.gate.traces(caller, query))
-    following = encode_cursor([found[-1].id]) if len(found) == wanted.max else None
+    following = encode_cursor([found.next]) if found.next else None
     return json_answer({"items": [view(one) for one in found], "next": following})
+
+
+async def show_story(desk: Desk, exchange: Exchange) -> Answer:
+    """All that is known of one message."""
+    caller, text = desk.caller(exchange), exchange.params["seq"]
+    if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < 1:
+        raise BadRequest("a message number is 1, 2, 3 …")
+    story: Story = await desk.answer(desk.gate.story(caller, exchange.params["topic"], int(text)))
+    shown = view(story)
+    shown["traces"] = [view(one) for one in story.traces]
+    shown["subscriptions"] = [view(one) for one in story.subscriptions]
+    return json_answer(shown)
 
 
 _BASE = "/v1/topics/{topic}/subscriptions/{subscriber}"
@@ -207,10 +219,11 @@ ROUTES = [
     ),
     Route(
         method="GET", path=f"{_BASE}/account", handler=account, tag=_TAG,
-        summary="Where every message is: accepted = acknowledged + pending + parked + expired", answer=Accounting,
+        summary="Where every message is: accepted = acknowledged + pending + parked + expired + filtered",
+        answer=Accounting,
         answer_example={
             "topic": "fallecidos", "subscriber": "bps", "accepted": 17, "acknowledged": 15, "pending": 1, "parked": 1,
-            "expired": 0, "first_seq": 1, "acked_seq": 16, "head_seq": 17,
+            "expired": 0, "filtered": 0, "first_seq": 1, "acked_seq": 16, "head_seq": 17,
         },
     ),
     Route(
@@ -220,10 +233,37 @@ ROUTES = [
             "items": [
                 {
                     "at": "2026-11-15T10:00:00.000000Z", "kind": "acknowledged", "topic": "fallecidos", "first_seq": 1,
-                    "last_seq": 17, "producer": "", "subscriber": "bps", "detail": "", "id": 9,
+                    "last_seq": 17, "producer": "", "subscriber": "bps", "detail": "", "attempt": 0, "latency_ms": 0,
+                    "id": 9,
                 }
             ],
             "next": None,
+        },
+    ),
+    Route(
+        method="GET", path="/v1/topics/{topic}/messages/{seq}/story", handler=show_story, tag="traces",
+        summary="A message's whole story: what it is, what happened to it, how it stands for each subscription",
+        description="What the log and the traces have forgotten is null. A subscriber's key gets what concerns it.",
+        answer=Story,
+        answer_example={
+            "topic": "fallecidos", "seq": 17, "producer": "dgrec", "accepted_at": "2026-11-15T10:00:00.001000Z",
+            "id": "018f4e", "key": None, "content_type": "application/json",
+            "published_at": "2026-11-15T10:00:00.000000Z",
+            "traces": [
+                {
+                    "at": "2026-11-15T10:00:00.001000Z", "kind": "accepted", "topic": "fallecidos", "first_seq": 17,
+                    "last_seq": 17, "producer": "dgrec", "subscriber": "", "detail": "", "attempt": 0, "latency_ms": 0,
+                    "id": 8,
+                }
+            ],
+            "is_whole": True,
+            "subscriptions": [
+                {
+                    "subscriber": "bps", "state": "pending", "at": None, "reason": "", "mode": "push", "attempts": 3,
+                    "next_try_at": "2026-11-15T10:00:08.000000Z", "failing_since_at": "2026-11-15T10:00:01.000000Z",
+                    "last_failure": "HTTP 503 Service Unavailable",
+                }
+            ],
         },
     ),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ has ids) may be sent again: it is stored once, and answered with its first numbe
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import unquote
 
@@ -30,6 +30,7 @@ from pregon.model.batch import Packing, decode_sent, encode
 from pregon.model.ids import NewId, new_id
 from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Outgoing, check_outgoing
 from pregon.model.tables import batch_of_stream
+from pregon.model.trace_context import find_trace, with_trace, with_trace_in_all, with_trace_in_batch
 from pregon.security.callers import Caller
 
 DEFAULT_PRODUCER = "http"
@@ -72,7 +73,7 @@ async def publish_message(desk: Desk, exchange: Exchange) -> Answer:
         media_type = exchange.media_type
         body = await exchange.body(limits.REQUEST_BYTES_MAX)
         if media_type == EVENTS:
-            return await _publish_events(desk, caller, (topic, producer), body)
+            return await _publish_events(desk, caller, (topic, producer), exchange, body)
         if media_type != EVENT:
             raise MediaTypeUnknown(f"of CloudEvents {EVENT} and {EVENTS} are taken")
         message, published_us = events.decode_structured(body)
@@ -82,6 +83,8 @@ async def publish_message(desk: Desk, exchange: Exchange) -> Answer:
             message, published_us = events.decode_binary(_event_attributes(headers), content_type, body)
         else:
             message, published_us = _plain(exchange, headers, content_type, body), None
+    if b"traceparent" in headers:
+        message = with_trace(message, find_trace(exchange.scope["headers"]))
     key = idempotency_key(exchange)
     if key:
         message = msgspec.structs.replace(message, id=key)
@@ -145,12 +148,14 @@ async def publish_batch(desk: Desk, exchange: Exchange) -> Answer:
         raise MediaTypeUnknown(f"a batch is {JSON}, {EVENTS} or {ARROW}")
     body = await exchange.body(limits.REQUEST_BYTES_MAX)
     if media_type == EVENTS:
-        return await _publish_events(desk, caller, way, body)
+        return await _publish_events(desk, caller, way, exchange, body)
     if media_type == ARROW:
-        batch = decode_sent(encode(batch_of_stream(body, wall_us(), new_id())), desk.hub.options.body_bytes_max)
+        batch = batch_of_stream(body, wall_us(), new_id())
+        batch = with_trace_in_batch(batch, _trace_of(exchange), limits.BATCH_BYTES_MAX)
+        batch = decode_sent(encode(batch), desk.hub.options.body_bytes_max)
         return await _publish_arrow(desk, caller, way, batch, key)
     try:
-        messages = [one.outgoing() for one in _decode_batch(body).messages]
+        messages = _traced(exchange, [one.outgoing() for one in _decode_batch(body).messages])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"the body is wrong: {str(error)[:200]}") from error
     if any(message.id is not None for message in messages):
@@ -178,10 +183,19 @@ async def _publish_arrow(desk: Desk, caller: Caller, way: tuple[str, str], batch
     return _many_answer(way[0], seqs, duplicates)
 
 
-async def _publish_events(desk: Desk, caller: Caller, way: tuple[str, str], body: bytes) -> Answer:
+async def _publish_events(desk: Desk, caller: Caller, way: tuple[str, str], exchange: Exchange, body: bytes) -> Answer:
     decoded = events.decode_batch(body)
     times = [us for _, us in decoded]
-    return await _publish_many(desk, caller, way, [message for message, _ in decoded], times)
+    return await _publish_many(desk, caller, way, _traced(exchange, [message for message, _ in decoded]), times)
+
+
+def _trace_of(exchange: Exchange) -> Mapping[str, str]:
+    """The trace of which the request is a part."""
+    return find_trace(exchange.scope["headers"]) if b"traceparent" in exchange.headers else NO_HEADERS
+
+
+def _traced(exchange: Exchange, messages: list[Outgoing]) -> list[Outgoing]:
+    return with_trace_in_all(messages, _trace_of(exchange), limits.BATCH_BYTES_MAX)
 
 
 async def _publish_many(
@@ -199,6 +213,7 @@ def _many_answer(topic: str, seqs: list[int], duplicates: int) -> Answer:
 
 
 _HEADERS = {
+    "traceparent": "The trace of which this is a part (W3C Trace Context): kept as a header of the messages",
     "Pregon-Producer": "Who publishes; left out: the producer whose key is presented, else `http`",
     "Idempotency-Key": "A text that stands for this publication: sent again with it, it is stored once",
 }

@@ -26,21 +26,23 @@ from pregon.edges.http.answers import (
     EVENTS,
     JSON,
     Answer,
+    Headers,
     Stream,
     choose,
     header_value,
     json_answer,
-    safe_content_type,
 )
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import MESSAGE_EXAMPLE, MessageOut, Number, Positive, message_out
 from pregon.edges.http.routes import Desk, Route
 from pregon.errors import AckBeyondHead, BadRequest, NotAcceptable, NotFound
 from pregon.hub.options import LogRead
+from pregon.hub.pending import Match
 from pregon.hub.pull import Pulled, PullRequest
 from pregon.model import events
 from pregon.model.batch import END_OF_STREAM, StoredBatch
-from pregon.model.message import Message
+from pregon.model.header_texts import header_content_type
+from pregon.model.message import Message, with_reasons
 from pregon.model.tables import SERVED_HEAD, served, served_stream
 from pregon.security.callers import Caller
 
@@ -131,7 +133,7 @@ async def pull(desk: Desk, exchange: Exchange) -> Answer:
     last_seq = pulled.batches[-1].last_seq if pulled.batches else None
     if form == JSON:
         out = PullOut(
-            messages=[message_out(message) for message in _messages(pulled.batches, topic)],
+            messages=[message_out(message) for message in _messages(pulled.batches, topic, pulled.matches)],
             last_seq=last_seq,
             acked_seq=pulled.acked_seq,
             head_seq=pulled.head_seq,
@@ -142,17 +144,22 @@ async def pull(desk: Desk, exchange: Exchange) -> Answer:
     if last_seq is not None:
         numbers["last-seq"] = last_seq
     headers = [(b"pregon-" + name.encode(), b"%d" % number) for name, number in numbers.items()]
-    return _rendered(form, pulled.batches, topic, headers)
-
-
-def _messages(batches: Sequence[StoredBatch], topic: str) -> list[Message]:
-    return [message for batch in batches for message in batch.messages(topic)]
-
-
-def _rendered(form: str, batches: Sequence[StoredBatch], topic: str, headers: Sequence[tuple[bytes, bytes]]) -> Answer:
     if form == ARROW:
-        return Answer(b"".join(served_stream(batches)), 200, ARROW, headers)
-    listed = [events.as_structured(message) for message in _messages(batches, topic)]
+        return _table(pulled.batches, headers)
+    return _listed_events(_messages(pulled.batches, topic, pulled.matches), headers)
+
+
+def _messages(batches: Sequence[StoredBatch], topic: str, matches: Sequence[Match] = ()) -> list[Message]:
+    messages = [message for batch in batches for message in batch.messages(topic)]
+    return list(with_reasons(messages, matches)) if matches else messages
+
+
+def _table(batches: Sequence[StoredBatch], headers: Headers) -> Answer:
+    return Answer(b"".join(served_stream(batches)), 200, ARROW, headers)
+
+
+def _listed_events(messages: Sequence[Message], headers: Headers) -> Answer:
+    listed = [events.as_structured(message) for message in messages]
     return Answer(msgspec.json.encode(listed), 200, EVENTS, headers)
 
 
@@ -184,7 +191,8 @@ async def list_messages(desk: Desk, exchange: Exchange) -> Answer:
             next=next_seq,
         )
         return json_answer(out)
-    return _rendered(form, read.batches, topic, [(b"pregon-head-seq", b"%d" % read.head_seq)])
+    headers = [(b"pregon-head-seq", b"%d" % read.head_seq)]
+    return _table(read.batches, headers) if form == ARROW else _listed_events(_messages(read.batches, topic), headers)
 
 
 async def _read(
@@ -221,7 +229,7 @@ async def show_body(desk: Desk, exchange: Exchange) -> Answer:
         # Whatever a producer published is shown to browsers as data, never run.
         _SANDBOX,
     ]
-    return Answer(message.body, 200, safe_content_type(message.content_type), headers)
+    return Answer(message.body, 200, header_content_type(message.content_type), headers)
 
 
 async def _one(desk: Desk, exchange: Exchange) -> Message:
@@ -271,79 +279,43 @@ async def read_batches(desk: Desk, exchange: Exchange) -> Stream:
     return Stream(chunks(), ARROW, headers)
 
 
+_SUBSCRIPTION = "/v1/topics/{topic}/subscriptions/{subscriber}"
 ROUTES = [
     Route(
-        method="POST",
-        path="/v1/topics/{topic}/subscriptions/{subscriber}/pull",
-        handler=pull,
-        tag="subscriptions",
+        method="POST", path=f"{_SUBSCRIPTION}/pull", handler=pull, tag="subscriptions",
         summary="Pull what is pending, acknowledging what came before",
         description="Pulling again without acknowledging gives the same messages. `ack` acknowledges everything up to "
-        "a number; the answer does not wait for that to be on disk, because losing it only repeats a delivery.",
-        body=PullIn,
-        answer=PullOut,
-        answers=(EVENTS, ARROW),
-        errors=(AckBeyondHead, NotAcceptable),
+        "a number; the answer does not wait for that to be on disk, because losing it only repeats a delivery. With a "
+        "filter, `matched` of a message says why it was wanted.",
+        body=PullIn, answer=PullOut, answers=(EVENTS, ARROW), errors=(AckBeyondHead, NotAcceptable),
         example={"ack": 16, "max": 100, "wait_ms": 0},
         answer_example={
-            "messages": [MESSAGE_EXAMPLE],
-            "last_seq": 17,
-            "acked_seq": 16,
-            "head_seq": 17,
-            "epoch": 0,
+            "messages": [MESSAGE_EXAMPLE], "last_seq": 17, "acked_seq": 16, "head_seq": 17, "epoch": 0,
         },
     ),
     Route(
-        method="POST",
-        path="/v1/topics/{topic}/subscriptions/{subscriber}/ack",
-        handler=ack,
-        tag="subscriptions",
+        method="POST", path=f"{_SUBSCRIPTION}/ack", handler=ack, tag="subscriptions",
         summary="Acknowledge everything up to a number, durably",
-        body=AckIn,
-        answer=AckOut,
-        errors=(AckBeyondHead,),
-        example={"seq": 17},
-        answer_example={"acked_seq": 17},
+        body=AckIn, answer=AckOut, errors=(AckBeyondHead,), example={"seq": 17}, answer_example={"acked_seq": 17},
     ),
     Route(
-        method="GET",
-        path="/v1/topics/{topic}/messages",
-        handler=list_messages,
-        tag="messages",
+        method="GET", path="/v1/topics/{topic}/messages", handler=list_messages, tag="messages",
         summary="Read messages by number",
-        query=MessagesQuery,
-        answer=MessagesOut,
-        answers=(EVENTS, ARROW),
-        errors=(NotAcceptable,),
+        query=MessagesQuery, answer=MessagesOut, answers=(EVENTS, ARROW), errors=(NotAcceptable,),
         answer_example={"messages": [MESSAGE_EXAMPLE], "tail_seq": 1, "head_seq": 17, "next": None},
     ),
     Route(
-        method="GET",
-        path="/v1/topics/{topic}/messages/{seq}",
-        handler=show_message,
-        tag="messages",
+        method="GET", path="/v1/topics/{topic}/messages/{seq}", handler=show_message, tag="messages",
         summary="Read one message, as JSON or as an event",
-        answer=MessageOut,
-        answers=(EVENT,),
-        errors=(NotAcceptable,),
-        answer_example=MESSAGE_EXAMPLE,
+        answer=MessageOut, answers=(EVENT,), errors=(NotAcceptable,), answer_example=MESSAGE_EXAMPLE,
     ),
     Route(
-        method="GET",
-        path="/v1/topics/{topic}/messages/{seq}/body",
-        handler=show_body,
-        tag="messages",
-        summary="Read the body of one message, as it was published, with its content type",
-        answers=(ANY,),
+        method="GET", path="/v1/topics/{topic}/messages/{seq}/body", handler=show_body, tag="messages",
+        summary="Read the body of one message, as it was published, with its content type", answers=(ANY,),
     ),
     Route(
-        method="GET",
-        path="/v1/topics/{topic}/batches",
-        handler=read_batches,
-        tag="messages",
+        method="GET", path="/v1/topics/{topic}/batches", handler=read_batches, tag="messages",
         summary="Read a range as an Arrow stream: a table in pyarrow, Polars, DuckDB or pandas",
-        query=RangeQuery,
-        answers=(ARROW,),
-        errors=(NotAcceptable,),
+        query=RangeQuery, answers=(ARROW,), errors=(NotAcceptable,),
     ),
-]
+]  # fmt: skip

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from pregon.edges.bridge import Bridge
+from pregon.delivery.figures import Figures
 from pregon.edges.http.answers import Answer, Stream
 from pregon.edges.http.exchange import Budget, Exchange
 from pregon.errors import HubBusy, MethodUnknown, NotFound, PregonError
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
 from pregon.limits import STREAMS_MAX
@@ -38,6 +39,8 @@ class Desk:
     budget: Budget = field(default_factory=Budget)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set in the loop when the door is being closed."""
+    figures: Figures = field(default_factory=Figures)
+    """What pushing and publishing have come to, for the metrics."""
 
     @property
     def is_stopping(self) -> bool:

@@ -1,7 +1,6 @@
 """Answers: envelopes and faults as bytes.
 
-Written by formatting, not by building a tree: whatever is put in has been escaped by `escape`, or is XML that
-`content` has checked.
+How an envelope is written is in `pregon.soap.texts`; here is what the door puts into one.
 
 Promises:
 - What comes out is a well-formed envelope, whatever the values were.
@@ -11,53 +10,22 @@ Promises:
 
 from __future__ import annotations
 
-import re
 import uuid
 
-from pregon.edges.soap.envelope import Addressing, Envelope
 from pregon.edges.soap.exchange import SoapHttpAnswer
-from pregon.edges.soap.vocabulary import PS, SOAP_11, SOAP_12, WSA, SoapVersion, split_tag
 from pregon.errors import PregonError, Rejected, VersionUnknown
+from pregon.soap.envelope import Addressing, Envelope
+from pregon.soap.texts import CONTENT_TYPES, escape, escape_attribute, write_envelope
+from pregon.soap.vocabulary import SOAP_11, SOAP_12, WSA, SoapVersion, split_tag
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MUST_UNDERSTAND = "MustUnderstand"
 _VERSION_MISMATCH = "VersionMismatch"
 FAULT_ACTION = f"{WSA}/soap/fault"
 
-_OPENINGS = {
-    version: f'<soapenv:Envelope xmlns:ps="{PS}" xmlns:soapenv="{version.namespace}">' for version in (SOAP_11, SOAP_12)
-}
-_CONTENT_TYPES = {version: f"{version.media_type}; charset=utf-8" for version in (SOAP_11, SOAP_12)}
-
-
-def escape(text: str) -> str:
-    """A text as the content of an element or of an attribute in double quotes; what XML cannot carry is replaced."""
-    if text.isalnum():
-        return text
-    text = _NOT_XML.sub("\ufffd", text)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-    # A parser would turn a carriage return into a line feed.
-    return text.replace("\r", "&#13;")
-
-
-def may_be_written(text: str) -> bool:
-    """Whether XML can carry a text as it is."""
-    return _NOT_XML.search(text) is None
-
-
-def escape_attribute(text: str) -> str:
-    """The same for an attribute, where a parser would turn any white space into blanks."""
-    return escape(text).replace("\n", "&#10;").replace("\t", "&#9;")
-
 
 def answer(version: SoapVersion, header: str, body: bytes, status: int = 200) -> SoapHttpAnswer:
     """An envelope with these header entries and this body."""
-    opening = f"{_OPENINGS[version]}<soapenv:Header>{header}</soapenv:Header>" if header else _OPENINGS[version]
-    if body:
-        data = b"%b<soapenv:Body>%b</soapenv:Body></soapenv:Envelope>" % (opening.encode(), body)
-    else:
-        data = b"%b<soapenv:Body/></soapenv:Envelope>" % opening.encode()
-    return SoapHttpAnswer(status, _CONTENT_TYPES[version], data)
+    return SoapHttpAnswer(status, CONTENT_TYPES[version], write_envelope(version, header, body))
 
 
 def addressing_entries(addressing: Addressing | None, action: str, message_id: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The catalogue by SOAP: create, read, change, delete and list what is registered, and make keys.
+"""The catalogue by SOAP: create, read, change, delete and list what is registered, and make keys and signing secrets.
 
 Who may is the gate's to say. In an update a field that is left out stays as it was, and one that is nil is taken away.
 """
@@ -11,15 +11,16 @@ from typing import Any
 import msgspec
 
 from pregon.edges.soap.operations import CarryOut, Operation, OperationsService, Values
+from pregon.edges.soap.push import PUSH_OPTIONS, push_operations
 from pregon.edges.soap.records import FLAG, INSTANT, NAME, NUMBER, TEXT, Field, Record
 from pregon.edges.soap.services import Desk
-from pregon.edges.soap.vocabulary import CATALOGO
 from pregon.errors import BadRequest
 from pregon.hub.access import NewKey
 from pregon.hub.registry import KINDS, Entry
 from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import Producer, Retention
+from pregon.model.catalog import Producer, PushOptions, Retention
 from pregon.security.keys import PRODUCER, SUBSCRIBER
+from pregon.soap.vocabulary import CATALOGO
 
 _LIST_ROWS_DEFAULT = 100
 
@@ -47,10 +48,18 @@ _NAMES: dict[str, tuple[Field, ...]] = {
 _SETTABLE: dict[str, tuple[Field, ...]] = {
     "topic": (_DESCRIPTION, Field("restricted", "restricted", FLAG), Field("retention", "retention", _RETENTION)),
     "producer": (_DESCRIPTION, Field("topics", "topics", _TOPICS)),
-    "subscriber": (_DESCRIPTION,),
+    "subscriber": (
+        _DESCRIPTION,
+        Field("mode", "mode", NAME),
+        Field("endpoint", "endpoint", NAME),
+        Field("format", "format", NAME),
+        Field("push", "push", PUSH_OPTIONS),
+        Field("enabled", "enabled", FLAG),
+    ),
     "subscription": (
         Field("pendingMax", "pending_max", NUMBER, may_be_nil=True),
         Field("pendingAgeMs", "pending_age_ms", NUMBER, may_be_nil=True),
+        Field("filter", "filter", TEXT, may_be_nil=True),
     ),
 }
 _AT_FIRST: dict[str, tuple[Field, ...]] = {"subscription": (Field("start", "start", NAME),)}
@@ -61,6 +70,7 @@ _SHOWN: dict[str, tuple[Field, ...]] = {
         Field("bytes", "bytes", NUMBER),
         Field("schemaVersion", "schema_version", NUMBER),
     ),
+    "subscriber": (Field("disabledReason", "disabled_reason", TEXT),),
     "subscription": (
         Field("firstNotificationId", "first_seq", NUMBER),
         Field("acknowledgedNotificationId", "acked_seq", NUMBER),
@@ -88,6 +98,10 @@ def _as_model(values: Values) -> Values:
         values["topics"] = tuple(values["topics"].get("topic", ()))
     if "retention" in values:
         values["retention"] = msgspec.to_builtins(Retention(**values["retention"]))
+    if "push" in values:
+        values["push"] = msgspec.to_builtins(PushOptions(**values["push"]))
+    if "filter" in values:
+        values["filter"] = values["filter"] or ""
     return values
 
 
@@ -96,8 +110,11 @@ def _as_record(entry: Entry) -> Mapping[str, Any]:
     values = msgspec.structs.asdict(entry)
     if isinstance(entry, Producer):
         values["topics"] = {"topic": entry.topics}
-    if "retention" in values:
-        values["retention"] = msgspec.structs.asdict(values["retention"])
+    for name in ("retention", "push"):
+        if name in values:
+            values[name] = msgspec.structs.asdict(values[name])
+    for name in ("endpoint", "disabled_reason", "filter"):
+        values[name] = values.get(name) or None
     return values
 
 
@@ -230,5 +247,6 @@ def catalog_service() -> OperationsService:
         *_grant_operations(),
         *_key_operations(PRODUCER),
         *_key_operations(SUBSCRIBER),
+        *push_operations(),
     )
     return OperationsService("Catalogo", CATALOGO, operations)

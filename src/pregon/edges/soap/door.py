@@ -14,16 +14,13 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 
 from pregon import limits
-from pregon.edges.bridge import Bridge
 from pregon.edges.soap import answers
 from pregon.edges.soap.catalog import catalog_service
-from pregon.edges.soap.envelope import Envelope, open_envelope, read_content_type, read_envelope
 from pregon.edges.soap.exchange import SoapHttpAnswer, SoapHttpRequest
 from pregon.edges.soap.publication import Publication
 from pregon.edges.soap.reception import Reception
 from pregon.edges.soap.services import Desk, Service
 from pregon.edges.soap.traces import traces_service
-from pregon.edges.soap.vocabulary import SOAP_11, SOAP_12, SoapVersion
 from pregon.errors import (
     BadRequest,
     InternalError,
@@ -33,7 +30,10 @@ from pregon.errors import (
     PregonError,
     TooLarge,
 )
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
+from pregon.soap.envelope import Envelope, open_envelope, read_content_type, read_envelope
+from pregon.soap.vocabulary import SOAP_11, SOAP_12, SoapVersion
 
 log = logging.getLogger("pregon.soap")
 
@@ -101,7 +101,8 @@ class SoapDoor:
             return answers.fault_not_understood(envelope, BadRequest(f"not understood in the header: {names}"))
         try:
             caller = self._gate.identify(envelope.presented(request.bearer))
-            return await service.carry_out(Desk(self._gate, self._bridge, caller), envelope, soap_action)
+            desk = Desk(self._gate, self._bridge, caller, request.trace)
+            return await service.carry_out(desk, envelope, soap_action)
         except PregonError as error:
             return answers.fault(envelope.version, error, addressing=envelope.addressing)
         except Exception:  # A bug of ours is no reason to leave the client without an answer.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -20,6 +21,8 @@ class SoapHttpRequest:
     base_url: str = ""
     """How the client reached us, `http://host:port`: the WSDL says it."""
     body: bytes = b""
+    trace: Mapping[str, str] = field(default_factory=dict)
+    """The trace of which the request is a part, as headers of a message."""
 
 
 @dataclass(frozen=True, slots=True)

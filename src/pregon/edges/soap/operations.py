@@ -12,13 +12,13 @@ from typing import Any
 
 from pregon import limits
 from pregon.edges.soap import answers
-from pregon.edges.soap.envelope import Envelope
 from pregon.edges.soap.exchange import SoapHttpAnswer
 from pregon.edges.soap.records import Field, decode_fields, encode_fields
 from pregon.edges.soap.services import Desk, sole_element
-from pregon.edges.soap.vocabulary import split_tag
 from pregon.edges.soap.wsdl import operations_wsdl
 from pregon.errors import BadRequest
+from pregon.soap.envelope import Envelope
+from pregon.soap.vocabulary import split_tag
 
 Values = dict[str, Any]
 CarryOut = Callable[[Desk, Values], Awaitable[Mapping[str, Any]]]

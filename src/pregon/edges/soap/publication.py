@@ -3,25 +3,26 @@
 Promises:
 - The answer leaves when the message is on disk; its notificationId is the message's number in the topic.
 - A wsa:MessageID is the message's id: repeated by the same producer it stores nothing, and gets the same answer.
-- What the header says besides (wsa:To and the like) is not kept, but for the SOAPAction, if one was given.
+- What the header says besides (wsa:To and the like) is not kept, but for the SOAPAction, if one was given, and the
+  traceparent and tracestate of HTTP.
 """
 
 from __future__ import annotations
 
 from pregon import limits
 from pregon.edges.soap import answers
-from pregon.edges.soap.content import take_content
-from pregon.edges.soap.envelope import Envelope
 from pregon.edges.soap.exchange import SoapHttpAnswer
 from pregon.edges.soap.services import Desk
-from pregon.edges.soap.vocabulary import PS
 from pregon.edges.soap.wsdl import publication_wsdl
 from pregon.errors import BadRequest
 from pregon.model.message import NO_HEADERS, Outgoing
 from pregon.model.names import check_name
+from pregon.model.trace_context import with_trace
+from pregon.soap.content import take_content
+from pregon.soap.envelope import Envelope
+from pregon.soap.vocabulary import PS, SOAP_ACTION_HEADER
 
 ACTION = f"{PS}/novedades/PublishNotification"
-_ACTION_HEADER = "soap-action"
 
 
 class Publication:
@@ -49,10 +50,11 @@ class Publication:
             addressing.message_id if addressing else None,
             said.get("key") or None,
             content_type,
-            {_ACTION_HEADER: soap_action} if soap_action else NO_HEADERS,
+            {SOAP_ACTION_HEADER: soap_action} if soap_action else NO_HEADERS,
         )
         desk.bridge.burst()
-        published = await desk.answer(desk.gate.publish(desk.caller, topic, producer, message))
+        ticket = desk.gate.publish(desk.caller, topic, producer, with_trace(message, desk.trace))
+        published = await desk.answer(ticket)
         entries = f"<ps:notificationId>{published.seq}</ps:notificationId>"
         if addressing is not None and addressing.message_id is not None:
             entries = answers.addressing_entries(addressing, f"{ACTION}Response") + entries

@@ -1,7 +1,8 @@
 """Reception: the first message that a subscriber has not acknowledged, with the acknowledgement of the last one.
 
 Promises:
-- A message goes out with its producer and its number; an empty body without them says that nothing is pending.
+- A message goes out with its producer and its number, and if the subscription has a filter with why that wants it; an
+  empty body without them says that nothing is pending.
 - Who asks for it `wrapped` gets the same inside ps:notification, for clients that are made from a WSDL.
 - Asking again without acknowledging gives the same message again.
 - A wsa:MessageID of an answer is the same whenever that message is given, so that a repeated one can be dropped.
@@ -13,16 +14,17 @@ from typing import Any
 
 from pregon import limits
 from pregon.edges.soap import answers
-from pregon.edges.soap.content import put_content
-from pregon.edges.soap.envelope import Envelope
 from pregon.edges.soap.exchange import SoapHttpAnswer
 from pregon.edges.soap.records import FLAG, NAME, NUMBER_OR_NOTHING, Field, decode_fields
 from pregon.edges.soap.services import Desk, sole_element
-from pregon.edges.soap.vocabulary import PS
 from pregon.edges.soap.wsdl import reception_wsdl
 from pregon.errors import BadRequest
 from pregon.hub.pull import PullRequest
 from pregon.model.names import check_name
+from pregon.soap.content import put_content
+from pregon.soap.envelope import Envelope
+from pregon.soap.texts import escape, message_urn
+from pregon.soap.vocabulary import PS
 
 ACTION = f"{PS}/recepcion/ReceiveNotification"
 _REQUEST = f"{{{PS}}}NotificationRequest"
@@ -56,12 +58,14 @@ class Reception:
             entries = answers.addressing_entries(addressing, f"{ACTION}Response")
             return answers.answer(envelope.version, entries, wrap(b""))
         message = pulled.batches[0].messages(request.topic)[0]
-        own_id = f"urn:pregon:{message.topic}:{message.seq}"
+        own_id = message_urn(message)
         entries = (
             f"{answers.addressing_entries(addressing, f'{ACTION}Response', own_id)}"
-            f"<ps:producer>{answers.escape(message.producer)}</ps:producer>"
+            f"<ps:producer>{escape(message.producer)}</ps:producer>"
             f"<ps:notificationId>{message.seq}</ps:notificationId>"
         )
+        if pulled.matches:
+            entries += f"<ps:matched>{escape(pulled.matches[0].reason)}</ps:matched>"
         return answers.answer(envelope.version, entries, wrap(put_content(message.body, message.content_type)))
 
     def describe(self, address: str) -> bytes:

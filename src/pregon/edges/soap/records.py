@@ -14,11 +14,11 @@ from typing import Any
 from lxml import etree
 
 from pregon.clock import INSTANT_US_MAX, format_us, parse_us
-from pregon.edges.soap.answers import escape
-from pregon.edges.soap.envelope import elements_of, raw_text_of, text_of
-from pregon.edges.soap.vocabulary import XSI, split_tag
 from pregon.errors import BadRequest
 from pregon.limits import INTEGER_MAX
+from pregon.soap.envelope import elements_of, raw_text_of, text_of
+from pregon.soap.texts import escape
+from pregon.soap.vocabulary import XSI, split_tag
 
 _NIL = f"{{{XSI}}}nil"
 

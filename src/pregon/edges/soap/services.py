@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from lxml import etree
 
-from pregon.edges.bridge import Bridge
-from pregon.edges.soap.envelope import Envelope, elements_of
 from pregon.edges.soap.exchange import SoapHttpAnswer
 from pregon.errors import BadRequest
+from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.security.callers import Caller
+from pregon.soap.envelope import Envelope, elements_of
 from pregon.store.ticket import Ticket
 
 T = TypeVar("T")
@@ -25,6 +26,8 @@ class Desk:
     gate: Gate
     bridge: Bridge
     caller: Caller
+    trace: Mapping[str, str]
+    """The trace of which the request is a part, as headers of a message."""
 
     async def answer(self, ticket: Ticket[T]) -> T:
         """The ticket's value; raises its error."""

@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pregon.edges.soap.answers import FAULT_ACTION, escape, escape_attribute
+from pregon.edges.soap.answers import FAULT_ACTION
 from pregon.edges.soap.records import Field, Record
-from pregon.edges.soap.vocabulary import PS, XSD
+from pregon.soap.texts import escape, escape_attribute
+from pregon.soap.vocabulary import PS, XSD
 
 _WSDL = "http://schemas.xmlsoap.org/wsdl/"
 _BINDINGS = (("Soap11", "soap", f"{_WSDL}soap/"), ("Soap12", "soap12", f"{_WSDL}soap12/"))
@@ -30,6 +31,7 @@ _PS_SCHEMA = f"""<xs:schema targetNamespace="{PS}" elementFormDefault="unqualifi
 <xs:element name="accessKey" type="xs:string"/>
 <xs:element name="key" type="xs:string"/>
 <xs:element name="notificationId" type="xs:long"/>
+<xs:element name="matched" type="xs:string"/>
 <xs:element name="notification"><xs:complexType><xs:sequence>
 <xs:any namespace="##any" processContents="lax" minOccurs="0" maxOccurs="unbounded"/>
 </xs:sequence></xs:complexType></xs:element>
@@ -199,7 +201,7 @@ _RECEPTION = _Description(
             "message stands in the Body by itself, whatever it is; with it, inside ps:notification.",
             f"{PS}/recepcion/ReceiveNotification",
             _Side(("ps:NotificationRequest",), ("accessKey",)),
-            _Side(("ps:notification",), ("producer", "notificationId"), unbound=("ps:content",)),
+            _Side(("ps:notification",), ("producer", "notificationId", "matched"), unbound=("ps:content",)),
         ),
     ),
 )

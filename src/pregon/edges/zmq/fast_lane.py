@@ -12,10 +12,10 @@ from collections import deque
 
 import zmq
 
-from pregon.edges.bridge import BurstCommitter
 from pregon.edges.dispatch import Dispatcher, Frames, Reply
 from pregon.edges.zmq.door import Door
 from pregon.edges.zmq.sockets import receive_waiting
+from pregon.hub.bridge import BurstCommitter
 
 _REQUESTS_AT_ONCE = 200
 _ANSWERS_WAITING_MAX = 4_000
