@@ -5,8 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+MINUTES ?= 5
 
-.PHONY: help run test check unit bench lock clean
+.PHONY: help run demo test check unit bench soak lock clean
 
 help: ## Show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -25,6 +26,9 @@ $(BENCH_STAMP): requirements/bench.txt $(STAMP)
 run: $(STAMP) ## Run a hub here, data in ./pregon-data
 	$(BIN)/pregon serve
 
+demo: $(STAMP) ## Watch it work for half a minute: push, a fall, a kill -9, nothing lost
+	$(BIN)/pregon demo
+
 check: $(STAMP) ## Lint, types and house rules
 	$(BIN)/ruff check src tests examples
 	$(BIN)/ruff format --check src tests examples
@@ -42,6 +46,9 @@ test: $(STAMP) ## Everything: lint, types, and all the tests
 
 bench: $(BENCH_STAMP) ## Measure, beside Redis, NATS and RabbitMQ (installs them from Debian's packages)
 	$(BIN)/pregon bench --peers --install --output bench-results/latest.json
+
+soak: $(STAMP) ## Everything at once for five minutes, with failures, then an audit (MINUTES=1 for a short one)
+	$(BIN)/python -m pregon.bench.soak --minutes $(MINUTES)
 
 lock: ## Write the lock files anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
@@ -15,14 +16,18 @@ from pregon.errors import PregonError
 
 
 class HubProcess:
-    """`pregon serve` on free loopback ports, its data in a directory."""
+    """`pregon serve` on free loopback ports, or on these two, its data in a directory; its log in a file if one is
+    named."""
 
-    def __init__(self, directory: Path, *arguments: str) -> None:
+    def __init__(
+        self, directory: Path, *arguments: str, ports: tuple[int, int] | None = None, log: Path | None = None
+    ) -> None:
         self.directory = directory
-        port, http_port = free_ports(2)
+        port, http_port = ports or free_ports(2)
         self.url = f"tcp://127.0.0.1:{port}"
         self.http = f"127.0.0.1:{http_port}"
         self._arguments = ("--feed", "", "--ingest", "", "--http", self.http, *arguments)
+        self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self.start_s = 0.0
         """From starting the process to its first answer."""
@@ -31,9 +36,10 @@ class HubProcess:
         """Start it and wait until it answers."""
         command = [sys.executable, "-m", "pregon", "serve", "--data", str(self.directory), "--zmq", self.url]
         begun = time.perf_counter()
-        self._process = subprocess.Popen(
-            [*command, *self._arguments, "--log-level", "warning"], stdout=subprocess.DEVNULL
-        )
+        command += [*self._arguments, "--log-level", "warning"]
+        with ExitStack() as files:
+            log = files.enter_context(self._log.open("ab")) if self._log else None
+            self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log)
         with Client(self.url, timeout_ms=200) as client:
             while True:
                 try:
@@ -49,6 +55,13 @@ class HubProcess:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+    def kill(self) -> None:
+        """End it as nothing in it can notice."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
             process.wait(timeout=30)
 
     def client(self) -> Client:

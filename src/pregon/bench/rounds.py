@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +15,7 @@ from rich.table import Table
 from pregon.bench.physical import BODY_BYTES
 
 ROUNDS = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,10 @@ def bodies(count: int) -> list[bytes]:
     return [b"%012d" % number + noise for number in range(count)]
 
 
-def in_turns(rounds: int, timed: dict[str, Callable[[int], float]]) -> dict[str, list[float]]:
+def in_turns(rounds: int, timed: dict[str, Callable[[int], T]]) -> dict[str, list[T]]:
     """Each of them once a round, one after another."""
-    seconds: dict[str, list[float]] = {name: [] for name in timed}
+    measured: dict[str, list[T]] = {name: [] for name in timed}
     for number in range(rounds):
         for name, measure in timed.items():
-            seconds[name].append(measure(number))
-    return seconds
+            measured[name].append(measure(number))
+    return measured

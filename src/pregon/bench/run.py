@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pregon.bench import doors, ours
+from pregon.bench import doors, ours, push, trace_search
 from pregon.bench.hub_process import HubProcess, disk_bytes
 from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
 from pregon.bench.physical import BODY_BYTES, append_and_sync_s, round_trip_s
@@ -201,6 +201,8 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "fan-out": fan_out,
     "growth": growth,
     "doors": doors.measure,
+    "traces": trace_search.measure,
+    "push": push.measure,
 }
 
 
