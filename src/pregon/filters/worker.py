@@ -33,6 +33,7 @@ from pregon.filters.pipe import Row, Task, Wire
 ADDRESS_SPACE_BYTES_MAX = 1024 * limits.MIB
 """Memory that the process may ask for, of which Python and its libraries take a third."""
 _OOM_SCORE_ADJUSTMENT = "800"
+_FIRST = '{"or":[{"xpath":"/b"},{"jmespath":"b"}]}'
 
 
 def main() -> None:
@@ -50,6 +51,9 @@ def serve(wire: Wire) -> None:
     """Carry out tasks, one after the other, until the hub has no more."""
     decoder = msgspec.msgpack.Decoder(Task)
     cache = FilterCache()
+    # What is done for the first time takes longer: that is no filter's fault, and must not count against its limit.
+    for body in (b"<a/>", b"{}"):
+        cache.require(_FIRST).examine(Row(None, "", "", {}, body))
     wire.send(None)
     while (frame := wire.receive()) is not None:
         task = decoder.decode(frame)
