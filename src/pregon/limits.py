@@ -152,3 +152,40 @@ FILTER_REASON_CHARACTERS_MAX = 200
 """Length of the reason that travels with a message that a filter let pass."""
 EXAMINE_MESSAGES_MAX = 500
 """Messages that a filter looks at in one go."""
+
+SERVICES_MAX = 1_000
+"""Job types, versions counted apart, that a broker knows at once."""
+SERVICE_WORKERS_MAX = 20_000
+"""Workers of one broker."""
+SERVICE_TYPES_MAX = 100
+"""Job types that one worker serves."""
+SERVICE_SLOTS_MAX = 1_000
+"""Requests that one worker takes at once."""
+SERVICE_HEAD_BYTES_MAX = 16 * KIB
+"""The head frame of a request to a service or of its answer."""
+SERVICE_FRAMES_MAX = 64
+"""Frames of the body of a request or an answer."""
+SERVICE_BODY_BYTES_MAX = 8 * MIB
+"""Their bytes together."""
+SERVICE_ENVELOPE_FRAMES_MAX = 8
+"""Frames before the delimiter: as many brokers may stand between a client and this one."""
+SERVICE_WAIT_MS_MAX = 24 * 60 * 60 * 1_000
+"""The longest time limit of a request, whatever asks for it."""
+SERVICE_QUEUE_MAX = 100_000
+"""Requests that wait in one service, whatever it is set to."""
+SERVICE_QUEUED_BYTES_MAX = 256 * MIB
+"""Bodies of all the requests that wait or are being worked on; one more gets `queue_full`."""
+SERVICE_POISON_MAX = 1_000
+"""Requests set aside because they ended worker after worker; the oldest gives way."""
+SERVICE_POISON_BYTES_MAX = 16 * MIB
+"""Their bodies together."""
+SERVICE_RECENT_MAX = 1_000
+"""Finished requests that a broker remembers for who looks."""
+SERVICE_DURABLE_MAX = 100_000
+"""Durable requests without a result at once."""
+SERVICE_RESULTS_MAX = 1_000_000
+"""Results kept until they are collected or too old."""
+SERVICE_COLLECTORS_MAX = 10_000
+"""Clients that wait for results at once."""
+CURVE_KEYS_MAX = 100_000
+"""CURVE keys of clients and workers."""
