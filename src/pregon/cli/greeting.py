@@ -46,6 +46,16 @@ def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool) -> No
     sys.stdout.flush()
 
 
+def greet_services(front: str, back: str) -> None:
+    """Say where a broker that runs by itself listens."""
+    out = console()
+    out.print(tell("[bold]The broker is running.[/]", "[bold]El intermediario está en marcha.[/]"))
+    out.print(f"  {tell('clients connect to', 'los clientes se conectan a')}: [cyan]{escape(front)}[/]")
+    out.print(f"  {tell('workers connect to', 'los trabajadores se conectan a')}: [cyan]{escape(back)}[/]")
+    out.print(tell("Stop with Ctrl-C.", "Se detiene con Ctrl-C."))
+    sys.stdout.flush()
+
+
 def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -> list[tuple[str, str, str]]:
     """What may be done next, in both languages, and the command for it."""
     program = os.path.relpath(sys.argv[0]) if os.sep in sys.argv[0] else sys.argv[0]

@@ -96,26 +96,26 @@ def run(settings: Settings) -> None:
     from pregon.server import Server
 
     configure_logs(settings.log_level)
-    _allow_many_files()
+    allow_many_files()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with Server(settings) as server:
-        _tune_interpreter()
+        tune_interpreter()
         greet(server.addresses, settings, is_open=server.gate.rules.is_open)
         # Waiting in slices: a signal's handler only runs when the main thread comes back to the interpreter.
         while not stop.wait(0.2):
             pass
 
 
-def _allow_many_files() -> None:
+def allow_many_files() -> None:
     """As many connections as the system lets this process have: subscribers must not be blamed for our limit."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _FILES_MAX if most == resource.RLIM_INFINITY else min(most, _FILES_MAX)
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _tune_interpreter() -> None:
+def tune_interpreter() -> None:
     """What suits a process that is a hub and nothing else."""
     # The committer, back from a sync, must not wait the usual 5 ms for the thread that reads requests.
     sys.setswitchinterval(_SWITCH_INTERVAL_S)

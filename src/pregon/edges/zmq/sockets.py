@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket as stdlib_socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import zmq
 
@@ -12,8 +12,15 @@ from pregon import limits
 from pregon.errors import AddressInUse, SettingsInvalid
 
 
-def bind(context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str, *, sndhwm: int = 1_000) -> zmq.Socket[bytes]:
-    """A bound socket with limits; raises AddressInUse or SettingsInvalid."""
+def bind(
+    context: zmq.Context[zmq.Socket[bytes]],
+    kind: int,
+    address: str,
+    *,
+    sndhwm: int = 1_000,
+    prepare: Callable[[zmq.Socket[bytes]], None] | None = None,
+) -> zmq.Socket[bytes]:
+    """A bound socket with limits, after `prepare` has set more of it; raises AddressInUse or SettingsInvalid."""
     socket = context.socket(kind)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.SNDHWM, sndhwm)
@@ -21,6 +28,8 @@ def bind(context: zmq.Context[zmq.Socket[bytes]], kind: int, address: str, *, sn
     # A peer that vanished without a word is noticed, and its queue given back.
     socket.setsockopt(zmq.HEARTBEAT_IVL, 5_000)
     socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20_000)
+    if prepare is not None:
+        prepare(socket)
     try:
         socket.bind(address)
     except zmq.ZMQError as error:

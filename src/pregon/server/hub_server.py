@@ -1,4 +1,4 @@
-"""The server: the only place that chooses the parts and joins them.
+"""A hub with its doors.
 
 Promises:
 - When the constructor returns, every address is bound and the database is at the schema of this version; if

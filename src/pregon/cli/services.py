@@ -1,0 +1,84 @@
+"""`pregon services`: run a service broker by itself."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pregon.addresses import DEFAULT_SERVICES_BACK, DEFAULT_SERVICES_FRONT
+from pregon.cli.greeting import greet_services
+from pregon.cli.serve import allow_many_files, tune_interpreter
+
+app = typer.Typer(invoke_without_command=True, no_args_is_help=False)
+
+Number = int | None
+Text = str | None
+
+
+@app.callback(help="Run a service broker, without a hub; or look at the one of a hub.")
+def run(
+    context: typer.Context,
+    front: Annotated[
+        str, typer.Option("--front", metavar="tcp://HOST:PORT", help="Where clients connect")
+    ] = DEFAULT_SERVICES_FRONT,
+    back: Annotated[
+        str, typer.Option("--back", metavar="tcp://HOST:PORT", help="Where workers connect")
+    ] = DEFAULT_SERVICES_BACK,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Keep durable requests here; none without it")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="A TOML file: options, and [service.NAME] tables")
+    ] = None,
+    policy: Annotated[Text, typer.Option("--policy", help="round-robin, longest-idle or least-loaded")] = None,
+    liveness: Annotated[Text, typer.Option("--liveness", help="beats, beats-when-busy or answers")] = None,
+    beat_ms: Annotated[Number, typer.Option("--beat-ms", help="How often workers are listened for")] = None,
+    patience: Annotated[Number, typer.Option("--patience", help="Beats missed until a worker is given up")] = None,
+    answer_ms: Annotated[Number, typer.Option("--answer-ms", help="The time limit of an answer")] = None,
+    attempts: Annotated[
+        Number, typer.Option("--attempts", help="Workers lost with a request until it is set aside")
+    ] = None,
+    queue: Annotated[Number, typer.Option("--queue", help="Requests that may wait in a service")] = None,
+    wait_ms: Annotated[Number, typer.Option("--wait-ms", help="How long a request may wait for a worker")] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", metavar="FILE", help="Encrypt: a file of `pregon keys server`, and keys")
+    ] = None,
+    open_to_all: Annotated[
+        bool, typer.Option("--open-to-all", help="Listen beyond this machine without CURVE keys")
+    ] = False,
+    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")] = "info",
+) -> None:
+    """Run a broker until SIGTERM or SIGINT."""
+    if context.invoked_subcommand is not None:
+        return
+    # Imported here, so that every other command starts without the broker.
+    from pregon.logs import configure_logs
+    from pregon.server.services_alone import AloneSettings, ServicesServer
+
+    options: dict[str, Any] = {
+        "policy": policy, "liveness": liveness, "beat_ms": beat_ms, "patience": patience, "answer_ms": answer_ms,
+        "attempts_max": attempts, "queue_max": queue, "wait_ms": wait_ms,
+    }  # fmt: skip
+    configure_logs(log_level)
+    allow_many_files()
+    settings = AloneSettings(
+        front=front,
+        back=back,
+        data=data,
+        config=config,
+        curve=curve,
+        open_to_all=open_to_all,
+        options={name: value for name, value in options.items() if value is not None},
+    )
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with ServicesServer(settings) as server:
+        tune_interpreter()
+        greet_services(server.front, server.back)
+        while not stop.wait(0.2):
+            pass

@@ -1,0 +1,90 @@
+"""A service broker by itself, without a hub's doors.
+
+With a data directory it keeps durable requests, in a store like a hub's.
+
+Promises:
+- When the constructor returns, both addresses are bound; if it raises, everything is given back.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pregon.edges.zmq.services import ServicesDoor
+from pregon.errors import BadRequest, NotSecured, SettingsInvalid
+from pregon.services.options import ServiceOptions, changed_options
+from pregon.services.parts import Parts
+from pregon.settings import is_reachable_elsewhere
+from pregon.version import __version__
+
+log = logging.getLogger("pregon.services")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AloneSettings:
+    """What an operator can set of a broker that runs by itself."""
+
+    front: str
+    back: str
+    data: Path | None = None
+    config: Path | None = None
+    curve: Path | None = None
+    open_to_all: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of every service, unless the file says otherwise of one."""
+
+
+class ServicesServer:
+    """A running broker."""
+
+    def __init__(self, settings: AloneSettings) -> None:
+        beyond = [one for one in (settings.front, settings.back) if is_reachable_elsewhere(one)]
+        if beyond and settings.curve is None and not settings.open_to_all:
+            raise NotSecured(
+                f"{', '.join(beyond)} is reached from other machines, and anybody could ask and serve: "
+                "say --curve FILE, or --open-to-all if that is what you want"
+            )
+        common, own = _load_options(settings)
+        parts = Parts(common)
+        for name, options in own.items():
+            parts.broker.lines.set_options(name, options)
+        self.door = ServicesDoor(settings.front, settings.back, parts)
+        self.front, self.back = self.door.front_address, self.door.back_address
+
+    def __enter__(self) -> ServicesServer:
+        self.door.start()
+        ready = {"version": __version__, "pid": os.getpid(), "front": self.front, "back": self.back}
+        log.info("services ready", extra=ready)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.door.stop()
+        log.info("services stopped")
+
+
+def _load_options(settings: AloneSettings) -> tuple[ServiceOptions, dict[str, ServiceOptions]]:
+    """The options of all services, and those of some; raises SettingsInvalid."""
+    values: dict[str, Any] = {}
+    if settings.config is not None:
+        try:
+            values = tomllib.loads(settings.config.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SettingsInvalid(f"{settings.config} cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SettingsInvalid(f"{settings.config} is not TOML: {error}") from error
+    own = values.pop("service", {})
+    if not isinstance(own, dict) or not all(isinstance(one, dict) for one in own.values()):
+        raise SettingsInvalid("write the options of one service in a table [service.NAME]")
+    try:
+        common = changed_options(ServiceOptions(), {**values, **settings.options})
+        return common, {name: changed_options(common, one) for name, one in own.items()}
+    except BadRequest as error:
+        raise SettingsInvalid(str(error)) from error

@@ -1,0 +1,147 @@
+"""What clients say: frames of the front, in the plain form or in PGS/1, as events of the broker.
+
+Nothing that arrives is believed: what cannot be read is answered with an error if it says who asks for what, and
+counted if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pregon.errors import BadRequest, Forbidden, PregonError, TooLarge, VersionUnserved
+from pregon.limits import SERVICE_BODY_BYTES_MAX, SERVICE_ENVELOPE_FRAMES_MAX, SERVICE_FRAMES_MAX
+from pregon.services.broker import Broker, Frames
+from pregon.services.line import Line
+from pregon.services.request import Asker, Request
+from pregon.services.rights import Rights
+from pregon.services.view import list_services
+from pregon.wire import services as wire
+from pregon.wire.services import NO_ID, RequestOptions
+
+
+class DurableDesk(Protocol):
+    """Where requests that must not be lost are handed in, and results collected."""
+
+    def submit(self, asker: Asker, id: bytes, line: Line, body: Frames, options: RequestOptions) -> None:
+        """Store it, and say yes."""
+        ...
+
+    def collect(self, asker: Asker, id: bytes, durable_id: str, wait_ms: int) -> None:
+        """The result, when it is there."""
+        ...
+
+
+class Front:
+    """Reads the frames of clients."""
+
+    def __init__(self, broker: Broker, rights: Rights, desk: DurableDesk) -> None:
+        self._broker = broker
+        self._rights = rights
+        self._desk = desk
+
+    def take(self, frames: Frames, user: str = "") -> None:
+        """One message, the sender's identity first."""
+        if len(frames) < 2:
+            self._broker.counts.malformed += 1
+            return
+        if frames[1][:4] == b"PGS1":
+            self.take_rich(Asker(frames[0], user=user), frames[1], frames[2:])
+            return
+        try:
+            end = frames.index(b"", 1, SERVICE_ENVELOPE_FRAMES_MAX + 2) + 1
+        except ValueError:
+            self._broker.counts.malformed += 1
+            return
+        if len(frames) == end:
+            self._broker.counts.malformed += 1
+        elif frames[end][:4] == b"PGS1":
+            self.take_rich(Asker(frames[0], frames[1:end], user=user), frames[end], frames[end + 1 :])
+        else:
+            asker = Asker(frames[0], frames[1:end], is_plain=True, user=user)
+            self._ask(asker, NO_ID, self._broker.lines.default, frames[end:])
+
+    def take_rich(self, asker: Asker, head: bytes, body: Frames) -> None:
+        """A message of PGS/1, from whoever it is."""
+        kind = head[4] if len(head) > 12 else 0
+        id = head[5:13]
+        if kind == wire.REQUEST:
+            line = self._broker.lines.get(head[13:])
+            if line is not None and not line.version:
+                # The usual request: a type that is known, and no options.
+                self._ask(asker, id, line, body)
+                return
+        try:
+            self._take_seldom(asker, wire.decode_head(head), body)
+        except PregonError as error:
+            if isinstance(error, BadRequest):
+                self._broker.counts.malformed += 1
+            self._broker.refuse(asker, id if len(id) == 8 else NO_ID, error)
+
+    def _take_seldom(self, asker: Asker, head: wire.Head, body: Frames) -> None:
+        if head.kind == wire.REQUEST:
+            name, options = wire.decode_request(head.tail)
+            if "@" in name:
+                raise BadRequest("a version is asked for in the options, not in the type")
+            line = self._find_line(name, options.version)
+            if options.durable:
+                if self._has_right(asker, head.id, line) and self._is_sound(asker, head.id, body):
+                    self._desk.submit(asker, head.id, line, body, options)
+            else:
+                self._ask(asker, head.id, line, body, options)
+        elif head.kind == wire.CANCEL:
+            request = self._broker.under_way.get((asker.turn, head.id))
+            if request is not None:
+                self._broker.cancel(request)
+        elif head.kind == wire.COLLECT:
+            durable_id, wanted = wire.decode_collect(head.tail)
+            self._desk.collect(asker, head.id, durable_id, wanted.wait_ms)
+        elif head.kind == wire.QUERY:
+            self._broker.replies.reply(asker, head.id, [wire.encode_json(list_services(self._broker))])
+        else:
+            raise BadRequest(f"{chr(head.kind)!r} is nothing that a client says: R, C, L or Q")
+
+    def _find_line(self, name: str, version: str) -> Line:
+        """The line of a type and version; raises VersionUnserved if others are served and this one is not."""
+        line = self._broker.lines.require(name)
+        if not version:
+            return line
+        wanted = self._broker.lines.get(f"{name}@{version}".encode())
+        if wanted is not None and wanted.workers:
+            return wanted
+        served = sorted({one.version for one in self._broker.lines.values() if one.type == name and one.workers})
+        known = ", ".join(one or "one without a version" for one in served) or "nobody"
+        raise VersionUnserved(f"no worker serves version {version[:40]} of {name}; served now: {known}")
+
+    def _ask(self, asker: Asker, id: bytes, line: Line, body: Frames, options: RequestOptions | None = None) -> None:
+        broker = self._broker
+        if not self._has_right(asker, id, line) or not self._is_sound(asker, id, body):
+            return
+        if not asker.is_plain and (asker.turn, id) in broker.under_way:
+            broker.counts.duplicates += 1
+            return
+        request = Request(asker, id, line, body, broker.now_ms)
+        if options is not None:
+            request.take_options(options)
+        broker.ask(request)
+
+    def _has_right(self, asker: Asker, id: bytes, line: Line) -> bool:
+        if self._rights.may_ask(asker.user, line.type):
+            return True
+        self._broker.refuse(asker, id, Forbidden(f"{line.type} is not for you: ask the administrator for a CURVE key"))
+        return False
+
+    def _is_sound(self, asker: Asker, id: bytes, body: Sequence[bytes]) -> bool:
+        count = len(body)
+        if count == 1 and len(body[0]) <= SERVICE_BODY_BYTES_MAX:
+            return True
+        error: PregonError | None = None
+        if not count:
+            error = BadRequest("a request has a body: at least one frame after the head, which may be empty")
+        elif count > SERVICE_FRAMES_MAX:
+            error = TooLarge(f"a body has at most {SERVICE_FRAMES_MAX} frames, this one {count}")
+        elif (size := wire.body_bytes(body)) > SERVICE_BODY_BYTES_MAX:
+            error = TooLarge(f"a body has at most {SERVICE_BODY_BYTES_MAX} bytes, this one {size}")
+        if error is not None:
+            self._broker.refuse(asker, id, error)
+        return error is None

@@ -1,0 +1,76 @@
+"""A whole broker, its parts joined: what the loop with the sockets drives.
+
+frames of clients ──► Front ─┐                         ┌─► to_front
+                             ├─► Broker, Watch, Durables ─┤
+frames of workers ──► Back ──┘                         └─► to_back
+"""
+
+from __future__ import annotations
+
+from pregon.errors import BadRequest, NotFound
+from pregon.services.back import Back
+from pregon.services.broker import Broker
+from pregon.services.durables import Durables, Journal
+from pregon.services.front import Front
+from pregon.services.options import ServiceOptions
+from pregon.services.poison import Poison
+from pregon.services.request import Asker, Body, Told
+from pregon.services.rights import Everybody, Rights
+from pregon.services.watch import Watch
+from pregon.wire.services import REQUEST, RequestOptions, encode_head, encode_options
+
+_INSIDE = b"hub"
+
+
+class Parts:
+    """A broker and all that belongs to it. For one thread."""
+
+    def __init__(
+        self, options: ServiceOptions | None = None, rights: Rights | None = None, journal: Journal | None = None
+    ) -> None:
+        asked = rights or Everybody()
+        self.broker = Broker(options)
+        self.watch = Watch(self.broker)
+        self.durables = Durables(self.broker, journal)
+        self.front = Front(self.broker, asked, self.durables)
+        self.back = Back(self.broker, self.watch, asked)
+        self._asked = 0
+
+    def tick(self, now_ms: float) -> None:
+        """So late is it."""
+        self.watch.tick(now_ms)
+        self.durables.tick(now_ms)
+
+    def ask(self, name: str, body: Body, options: RequestOptions, tell: Told, user: str = "") -> bytes:
+        """A request from inside the hub; `tell` is called once. Its number, by which it can be cancelled."""
+        self._asked += 1
+        id = self._asked.to_bytes(8, "big")
+        head = encode_head(REQUEST, id, encode_options(name, options))
+        self.front.take_rich(Asker(_INSIDE, tell=tell, user=user), head, body)
+        return id
+
+    def cancel(self, id: bytes) -> None:
+        """Nobody waits any more for the answer to a request from inside the hub."""
+        request = self.broker.under_way.get((_INSIDE, id))
+        if request is not None:
+            self.broker.cancel(request)
+
+    def collect(self, durable_id: str, wait_ms: int, tell: Told, user: str = "") -> None:
+        """A result, for somebody inside the hub."""
+        self.durables.collect(Asker(_INSIDE, tell=tell, user=user), b"", durable_id, wait_ms)
+
+    def take_poison(self, number: int) -> Poison:
+        """Take a request from where it was set aside; raises NotFound."""
+        found = self.broker.poison.take(number)
+        if found is None:
+            raise NotFound(f"no request is set aside as number {number}")
+        return found
+
+    def require_durable_poison(self, number: int) -> Poison:
+        """One that can be worked on again; raises NotFound, or BadRequest for one whose client has its answer."""
+        for one in self.broker.poison:
+            if one.number == number:
+                if not one.request.durable_id:
+                    raise BadRequest(f"number {number} is not durable: its client was told, and may ask again")
+                return one
+        raise NotFound(f"no request is set aside as number {number}")

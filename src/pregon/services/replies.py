@@ -1,0 +1,74 @@
+"""What goes back to clients, in the form in which each asked, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from pregon.errors import PregonError
+from pregon.limits import SERVICE_RECENT_MAX
+from pregon.services.counts import Counts, Finished
+from pregon.services.request import Asker, Body, Request
+from pregon.services.worker import printable
+from pregon.wire.services import ACCEPTED, ERROR, encode_failure, encode_head
+
+ANSWERED = "answered"
+_TRACES_WAITING_MAX = 50_000
+
+
+class Replies:
+    """Frames for the front, and the trace of what was finished."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+        self.to_front: list[list[bytes]] = []
+        self.recent: deque[Finished] = deque(maxlen=SERVICE_RECENT_MAX)
+        self.traces: list[Finished] = []
+        """What nobody has taken to be written yet."""
+
+    def reply(self, asker: Asker, id: bytes, outcome: Body | PregonError) -> None:
+        """An answer or an error for who asked."""
+        if asker.tell is not None:
+            asker.tell(outcome)
+        elif isinstance(outcome, PregonError):
+            head = encode_head(ERROR, id, encode_failure(outcome))
+            words = [f"error {outcome.code}: {outcome}".encode()] if asker.is_plain else []
+            self.to_front.append([asker.identity, *asker.envelope, *words, head])
+        elif asker.is_plain:
+            self.to_front.append([asker.identity, *asker.envelope, *outcome])
+        else:
+            self.to_front.append([asker.identity, *asker.envelope, b"PGS1A" + id, *outcome])
+
+    def accept(self, asker: Asker, id: bytes, durable_id: str) -> None:
+        """Yes, it is on disk."""
+        if asker.tell is not None:
+            asker.tell([durable_id.encode()])
+        else:
+            self.to_front.append([asker.identity, *asker.envelope, encode_head(ACCEPTED, id, durable_id.encode())])
+
+    def trace(self, request: Request, ending: str, now_ms: float) -> None:
+        """Remember how a request ended."""
+        worker = request.worker
+        sent_ms = request.sent_ms or now_ms
+        row = Finished(
+            now_ms,
+            request.line.name,
+            request.asker.user or printable(request.asker.identity),
+            worker.name if worker is not None else "",
+            request.line.options.policy,
+            request.load,
+            sent_ms - request.arrived_ms,
+            now_ms - sent_ms,
+            request.attempts,
+            ending,
+            request.durable_id,
+        )
+        self.recent.append(row)
+        if len(self.traces) < _TRACES_WAITING_MAX:
+            self.traces.append(row)
+        else:
+            self._counts.traces_dropped += 1
+
+    def take_traces(self) -> list[Finished]:
+        """What was finished since the last call."""
+        taken, self.traces = self.traces, []
+        return taken
