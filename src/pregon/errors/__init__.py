@@ -45,7 +45,6 @@ Three branches say what the caller can do about it:
     │   ├── BatchOutOfOrder       batch_out_of_order
     │   ├── ServiceUnserved       service_unserved
     │   ├── QueueFull             queue_full
-    │   ├── WorkersLost           workers_lost
     │   ├── AnswerTimeout         answer_timeout
     │   ├── StoreFull             store_full
     │   └── StoreFailed           store_failed
@@ -113,7 +112,6 @@ from pregon.errors.unavailable import (
     ServiceUnserved,
     StoreFailed,
     StoreFull,
-    WorkersLost,
 )
 
 __all__ = [
@@ -169,7 +167,6 @@ __all__ = [
     "Unavailable",
     "VersionUnknown",
     "VersionUnserved",
-    "WorkersLost",
     "error_from_code",
 ]
 

@@ -53,12 +53,6 @@ class QueueFull(Unavailable):
     code = "queue_full"
 
 
-class WorkersLost(Unavailable):
-    """Each worker that had the request was lost; it may be sent again."""
-
-    code = "workers_lost"
-
-
 class AnswerTimeout(Unavailable):
     """No answer came in the time that the client gave; the request may or may not have been worked on."""
 

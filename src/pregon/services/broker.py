@@ -30,6 +30,7 @@ from pregon.services.worker import GONE, LEAVING, LOST, READY, Worker
 from pregon.wire.services import DROP, encode_head, encode_json
 
 Frames = list[bytes]
+_NOTHING: Frames = []
 
 
 class Keeper(Protocol):
@@ -144,15 +145,18 @@ class Broker:
         if isinstance(outcome, PregonError):
             line.failed += 1
             self.counts.failed += 1
-            ending = outcome.code
+            request.outcome = outcome.code
         else:
             self.counts.answered += 1
-            ending = ANSWERED
-        self.replies.trace(request, ending, self.now_ms)
+            request.outcome = ANSWERED
+        request.ended_ms = self.now_ms
+        self.replies.trace(request)
         if request.durable_id and self.keeper is not None:
             self.keeper.finished(request, outcome)
         else:
             self.replies.reply(request.asker, request.id, outcome)
+        if not isinstance(outcome, PoisonRequest):
+            request.body = _NOTHING  # It is remembered for a while; what it asked need not be.
 
     # Workers and their work.
 
@@ -315,7 +319,7 @@ class Broker:
         if request.is_done:
             return
         request.attempts += 1
-        request.killed.append(worker.name)
+        request.killed = [*(request.killed or ()), worker.name]
         line = request.line
         if request.attempts >= line.options.attempts_max:
             self.counts.poisoned += 1

@@ -18,8 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import msgspec
-
 from pregon.errors import (
     AnswerTimeout,
     BadRequest,
@@ -38,47 +36,14 @@ from pregon.limits import (
     SERVICE_QUEUED_BYTES_MAX,
 )
 from pregon.model.ids import new_id
+from pregon.model.service import ANSWERED, FAILED, PARKED, WAITING, Entry, Result
 from pregon.services.broker import Broker
 from pregon.services.line import Line
 from pregon.services.request import Asker, Body, Request
 from pregon.wire.services import RequestOptions, body_bytes
 
-WAITING, ANSWERED, FAILED, PARKED = STATES = ("waiting", "answered", "failed", "parked")
 _RETRY_MS = 1_000.0
 _NOBODY = b"durable"
-
-
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A durable request as it is stored."""
-
-    id: str
-    service: str
-    """The line: a job type, or one with a version."""
-    body: list[bytes]
-    priority: int
-    user: str = ""
-    deadline_in_ms: int | None = None
-    """From when it was accepted, or loaded again."""
-    attempts: int = 0
-
-
-class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a durable request: its state, and its result if it has one."""
-
-    id: str
-    service: str
-    state: str
-    user: str = ""
-    body: list[bytes] = []
-    code: str = ""
-    message: str = ""
-    attempts: int = 0
-    submitted_us: int = 0
-    ended_us: int | None = None
-
-    def outcome(self) -> Body | PregonError:
-        """The answer, or why there is none."""
-        return self.body if self.state == ANSWERED else error_from_code(self.code, self.message)
 
 
 class Journal(Protocol):
@@ -285,7 +250,7 @@ class Durables:
             return NotFound(f"there is no durable request {durable_id[:200]!r}, or its result is no longer kept")
         if found.state == WAITING:
             return AnswerTimeout(f"{found.id} is not answered yet: ask again, or wait longer")
-        return found.outcome()
+        return found.body if found.state == ANSWERED else error_from_code(found.code, found.message)
 
     def tick(self, now_ms: float) -> None:
         """Those who waited long enough are told so; what could not be stored is tried again."""

@@ -19,6 +19,8 @@ from pregon.services.view import list_services
 from pregon.wire import services as wire
 from pregon.wire.services import NO_ID, RequestOptions
 
+_ASKERS_REMEMBERED = 10_000
+
 
 class DurableDesk(Protocol):
     """Where requests that must not be lost are handed in, and results collected."""
@@ -39,6 +41,7 @@ class Front:
         self._broker = broker
         self._rights = rights
         self._desk = desk
+        self._askers: dict[bytes, Asker] = {}
 
     def take(self, frames: Frames, user: str = "") -> None:
         """One message, the sender's identity first."""
@@ -46,7 +49,7 @@ class Front:
             self._broker.counts.malformed += 1
             return
         if frames[1][:4] == b"PGS1":
-            self.take_rich(Asker(frames[0], user=user), frames[1], frames[2:])
+            self.take_rich(self._asker(frames[0], user), frames[1], frames[2:])
             return
         try:
             end = frames.index(b"", 1, SERVICE_ENVELOPE_FRAMES_MAX + 2) + 1
@@ -60,6 +63,15 @@ class Front:
         else:
             asker = Asker(frames[0], frames[1:end], is_plain=True, user=user)
             self._ask(asker, NO_ID, self._broker.lines.default, frames[end:])
+
+    def _asker(self, identity: bytes, user: str) -> Asker:
+        """The one of a bare DEALER, which asks again and again."""
+        asker = self._askers.get(identity)
+        if asker is None or asker.user != user:
+            if len(self._askers) >= _ASKERS_REMEMBERED:
+                self._askers.clear()
+            asker = self._askers[identity] = Asker(identity, user=user)
+        return asker
 
     def take_rich(self, asker: Asker, head: bytes, body: Frames) -> None:
         """A message of PGS/1, from whoever it is."""
@@ -109,9 +121,9 @@ class Front:
         wanted = self._broker.lines.get(f"{name}@{version}".encode())
         if wanted is not None and wanted.workers:
             return wanted
-        served = sorted({one.version for one in self._broker.lines.values() if one.type == name and one.workers})
-        known = ", ".join(one or "one without a version" for one in served) or "nobody"
-        raise VersionUnserved(f"no worker serves version {version[:40]} of {name}; served now: {known}")
+        lines = self._broker.lines.values()
+        served = ", ".join(sorted(one.version for one in lines if one.type == name and one.version and one.workers))
+        raise VersionUnserved(f"no worker serves version {version[:40]} of {name}; served now: {served or 'none'}")
 
     def _ask(self, asker: Asker, id: bytes, line: Line, body: Frames, options: RequestOptions | None = None) -> None:
         broker = self._broker

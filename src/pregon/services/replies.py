@@ -21,8 +21,8 @@ class Replies:
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
         self.to_front: list[list[bytes]] = []
-        self.recent: deque[Finished] = deque(maxlen=SERVICE_RECENT_MAX)
-        self.traces: list[Finished] = []
+        self._recent: deque[Request] = deque(maxlen=SERVICE_RECENT_MAX)
+        self._traces: list[Request] = []
         """What nobody has taken to be written yet."""
 
     def reply(self, asker: Asker, id: bytes, outcome: Body | PregonError) -> None:
@@ -45,30 +45,42 @@ class Replies:
         else:
             self.to_front.append([asker.identity, *asker.envelope, encode_head(ACCEPTED, id, durable_id.encode())])
 
-    def trace(self, request: Request, ending: str, now_ms: float) -> None:
+    def trace(self, request: Request) -> None:
         """Remember how a request ended."""
-        worker = request.worker
-        sent_ms = request.sent_ms or now_ms
-        row = Finished(
-            now_ms,
-            request.line.name,
-            request.asker.user or printable(request.asker.identity),
-            worker.name if worker is not None else "",
-            request.line.options.policy,
-            request.load,
-            sent_ms - request.arrived_ms,
-            now_ms - sent_ms,
-            request.attempts,
-            ending,
-            request.durable_id,
-        )
-        self.recent.append(row)
-        if len(self.traces) < _TRACES_WAITING_MAX:
-            self.traces.append(row)
+        self._recent.append(request)
+        if len(self._traces) < _TRACES_WAITING_MAX:
+            self._traces.append(request)
         else:
             self._counts.traces_dropped += 1
 
     def take_traces(self) -> list[Finished]:
         """What was finished since the last call."""
-        taken, self.traces = self.traces, []
-        return taken
+        taken, self._traces = self._traces, []
+        return list(map(finished_row, taken))
+
+    def drop_traces(self) -> None:
+        """The same, where nobody writes them down."""
+        self._traces.clear()
+
+    def list_recent(self, rows_max: int) -> list[Finished]:
+        """The last requests that ended, the newest first."""
+        return [finished_row(one) for one in list(self._recent)[-rows_max:][::-1]]
+
+
+def finished_row(request: Request) -> Finished:
+    """How a request ended, as a row: made when somebody looks, because most of the time nobody does."""
+    worker = request.worker
+    sent_ms = request.sent_ms or request.ended_ms
+    return Finished(
+        request.ended_ms,
+        request.line.name,
+        request.asker.user or printable(request.asker.identity),
+        worker.name if worker is not None else "",
+        request.line.options.policy,
+        request.load,
+        sent_ms - request.arrived_ms,
+        request.ended_ms - sent_ms,
+        request.attempts,
+        request.outcome,
+        request.durable_id,
+    )

@@ -46,8 +46,9 @@ class Request:
     """One request. It is given to one worker at a time, and finished once."""
 
     __slots__ = (
-        "arrived_ms", "asker", "attempts", "body", "deadline_ms", "durable_id", "id", "is_done", "is_queued",
-        "killed", "line", "load", "priority", "queued_ms", "sent_ms", "size", "work_id", "worker",
+        "arrived_ms", "asker", "attempts", "body", "deadline_ms", "durable_id", "ended_ms", "id", "is_done",
+        "is_queued", "killed", "line", "load", "outcome", "priority", "queued_ms", "sent_ms", "size", "work_id",
+        "worker",
     )  # fmt: skip
 
     def __init__(self, asker: Asker, id: bytes, line: Line, body: Body, now_ms: float) -> None:
@@ -62,7 +63,7 @@ class Request:
         self.arrived_ms = self.queued_ms = now_ms
         self.attempts = 0
         """Workers that were lost with it."""
-        self.killed: list[str] = []
+        self.killed: list[str] | None = None
         """Their names."""
         self.worker: Worker | None = None
         self.work_id = NO_ID
@@ -73,6 +74,9 @@ class Request:
         self.is_queued = False
         self.is_done = False
         """Answered, or nobody waits any more: what its worker still says is dropped."""
+        self.ended_ms = 0.0
+        self.outcome = ""
+        """`answered`, or the code of an error."""
 
     def take_options(self, options: RequestOptions) -> None:
         """As its client wishes."""

@@ -90,8 +90,8 @@ def _request(broker: Broker, request: Request) -> dict[str, Any]:
 
 def list_recent(broker: Broker, rows_max: int) -> list[dict[str, Any]]:
     """The last requests that ended, the newest first."""
-    newest = list(broker.replies.recent)[-rows_max:][::-1]
-    return [{**row._asdict(), "ended_ms": None, "ended_ms_ago": round(broker.now_ms - row.ended_ms)} for row in newest]
+    rows = [row._asdict() for row in broker.replies.list_recent(rows_max)]
+    return [{**row, "ended_ms_ago": round(broker.now_ms - row.pop("ended_ms"))} for row in rows]
 
 
 def list_poison(broker: Broker) -> list[dict[str, Any]]:
@@ -101,7 +101,7 @@ def list_poison(broker: Broker) -> list[dict[str, Any]]:
             "number": one.number,
             "service": one.request.line.name,
             "client": one.request.asker.user or printable(one.request.asker.identity),
-            "lost_workers": one.request.killed,
+            "lost_workers": one.request.killed or [],
             "reason": one.reason,
             "ms_ago": round(broker.now_ms - one.at_ms),
             "bytes": one.request.size,

@@ -23,7 +23,7 @@ from sqlalchemy import (
     true,
 )
 
-HEAD_REVISION = "0005"
+HEAD_REVISION = "0006"
 """The newest migration: a database at another revision is upgraded, or refused if it is newer."""
 
 metadata = MetaData(
@@ -296,3 +296,48 @@ access_key = Table(
     Column("expires_us", BigInteger),
 )
 Index("ix_access_key_kind_owner", access_key.c.kind, access_key.c.owner)
+
+service_request = Table(
+    "service_request",
+    metadata,
+    # A durable request to a service, and its result once it has one.
+    Column("id", String(200), primary_key=True),
+    Column("service", String(300), nullable=False),
+    # waiting, answered, failed or parked (set aside because worker after worker was lost with it).
+    Column("state", String(10), nullable=False),
+    # Who asked, by its CURVE key or its key of the hub: only the same one may collect the result.
+    Column("user", String(200), nullable=False, server_default=""),
+    Column("priority", Integer, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default=_ZERO),
+    Column("submitted_us", BigInteger, nullable=False),
+    Column("deadline_us", BigInteger),
+    Column("ended_us", BigInteger),
+    # When its result is forgotten.
+    Column("keep_until_us", BigInteger),
+    Column("code", String(100), nullable=False, server_default=""),
+    Column("message", Text, nullable=False, server_default=""),
+    # Frames as MessagePack: what was asked, and what was answered.
+    Column("body", LargeBinary, nullable=False),
+    Column("answer", LargeBinary),
+)
+Index("ix_service_request_state", service_request.c.state, service_request.c.submitted_us)
+Index("ix_service_request_keep_until_us", service_request.c.keep_until_us)
+
+service_setting = Table(
+    "service_setting",
+    metadata,
+    # How a service is run, if not as all the others: ServiceOptions as JSON.
+    Column("service", String(160), primary_key=True),
+    Column("options", Text, nullable=False),
+)
+
+curve_key = Table(
+    "curve_key",
+    metadata,
+    # The public key of a client or worker, in Z85, and which job types it may ask for and serve (patterns, by spaces).
+    Column("public", String(40), primary_key=True),
+    Column("name", String(160), nullable=False, unique=True),
+    Column("asks", Text, nullable=False, server_default=""),
+    Column("serves", Text, nullable=False, server_default=""),
+    Column("created_us", BigInteger, nullable=False),
+)

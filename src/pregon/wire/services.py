@@ -56,8 +56,6 @@ class RequestOptions(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Store it, say yes, keep the result until it is collected."""
     key: Text = ""
     """The id of a durable request, so that sending it again stores nothing; empty for one that the hub makes."""
-    auth: Annotated[str, Meta(max_length=8_192)] = ""
-    """A key or token of the hub, where no CURVE key says who asks."""
 
 
 class CollectOptions(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -65,7 +63,6 @@ class CollectOptions(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     wait_ms: WaitMs = 0
     """How long to wait for a result that is not there yet."""
-    auth: Annotated[str, Meta(max_length=8_192)] = ""
 
 
 class Hello(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -79,7 +76,6 @@ class Hello(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Requests that it takes at once."""
     load: Load = 0.0
     """How busy its machine is, in whatever unit all its fellows use."""
-    auth: Annotated[str, Meta(max_length=8_192)] = ""
 
 
 class Welcome(msgspec.Struct, kw_only=True, omit_defaults=True):
