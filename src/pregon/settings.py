@@ -16,7 +16,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from pregon.addresses import DEFAULT_FEED, DEFAULT_HTTP, DEFAULT_HUB, DEFAULT_INGEST
+from pregon.addresses import (
+    DEFAULT_FEED,
+    DEFAULT_HTTP,
+    DEFAULT_HUB,
+    DEFAULT_INGEST,
+    DEFAULT_SERVICES_BACK,
+    DEFAULT_SERVICES_FRONT,
+)
 from pregon.errors import SettingsInvalid
 from pregon.limits import BODY_BYTES_DEFAULT, BODY_BYTES_MAX
 
@@ -39,6 +46,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where the ingest listens; empty for none."""
     http: str = DEFAULT_HTTP
     """Where the HTTP door listens; empty for none."""
+    services_front: str = DEFAULT_SERVICES_FRONT
+    """Where clients of services connect; empty for no services."""
+    services_back: str = DEFAULT_SERVICES_BACK
+    """Where workers connect."""
+    services_curve: bool = False
+    """Whether services are encrypted and only known CURVE keys come in (`pregon keys`)."""
+    services_trace: bool = True
+    """Whether how each request ended is published to the topic `pregon.requests`."""
     public_url: str = ""
     """How clients reach the HTTP door, if not at the address that they name (behind a proxy)."""
     tls_certificate: str = ""

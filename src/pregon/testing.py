@@ -33,6 +33,8 @@ ANY_PORT: dict[str, Any] = {
     "zmq": "tcp://127.0.0.1:*",
     "feed": "tcp://127.0.0.1:*",
     "ingest": "tcp://127.0.0.1:*",
+    "services_front": "tcp://127.0.0.1:*",
+    "services_back": "tcp://127.0.0.1:*",
     "http": "127.0.0.1:0",
 }
 

@@ -70,10 +70,13 @@ class Addresses:
     feed: str = field(default_factory=lambda: f"tcp://127.0.0.1:{find_port()}")
     ingest: str = field(default_factory=lambda: f"tcp://127.0.0.1:{find_port()}")
     http: str = field(default_factory=lambda: f"127.0.0.1:{find_port()}")
+    services_front: str = field(default_factory=lambda: f"tcp://127.0.0.1:{find_port()}")
+    services_back: str = field(default_factory=lambda: f"tcp://127.0.0.1:{find_port()}")
 
     def options(self) -> list[str]:
         """As options of `pregon serve`."""
-        return [*("--zmq", self.zmq), *("--feed", self.feed), *("--ingest", self.ingest), *("--http", self.http)]
+        topics = [*("--zmq", self.zmq), *("--feed", self.feed), *("--ingest", self.ingest), *("--http", self.http)]
+        return [*topics, "--services-front", self.services_front, "--services-back", self.services_back]
 
 
 class HubProcess:

@@ -127,6 +127,7 @@ def test_an_option_that_denies_wins_over_a_variable_that_affirms(tmp_path: Path)
 def test_an_empty_address_closes_a_door(tmp_path: Path) -> None:
     hub = HubProcess(tmp_path / "data")
     hub.options = ["--data", str(hub.data), "--zmq", hub.url, "--feed", "", "--ingest", "", "--http", ""]
+    hub.options += ["--services-front", ""]
 
     try:
         status = hub.start().status()

@@ -26,7 +26,7 @@ class HubProcess:
         port, http_port = ports or free_ports(2)
         self.url = f"tcp://127.0.0.1:{port}"
         self.http = f"127.0.0.1:{http_port}"
-        self._arguments = ("--feed", "", "--ingest", "", "--http", self.http, *arguments)
+        self._arguments = ("--feed", "", "--ingest", "", "--services-front", "", "--http", self.http, *arguments)
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
         self.start_s = 0.0

@@ -32,6 +32,15 @@ def serve(
     feed: Annotated[Text, typer.Option("--feed", metavar="tcp://HOST:PORT", help="The live feed's address")] = None,
     ingest: Annotated[Text, typer.Option("--ingest", metavar="tcp://HOST:PORT", help="The ingest's address")] = None,
     http: Annotated[Text, typer.Option("--http", metavar="HOST:PORT", help="The HTTP door's address")] = None,
+    services_front: Annotated[
+        Text, typer.Option("--services-front", metavar="tcp://HOST:PORT", help="Where clients of services connect")
+    ] = None,
+    services_back: Annotated[
+        Text, typer.Option("--services-back", metavar="tcp://HOST:PORT", help="Where workers connect")
+    ] = None,
+    services_curve: Annotated[
+        Flag, typer.Option("--services-curve/--no-services-curve", help="Let only known CURVE keys use services")
+    ] = None,
     public_url: Annotated[
         Text, typer.Option("--public-url", metavar="URL", help="How clients reach the HTTP door, behind a proxy")
     ] = None,
@@ -79,6 +88,7 @@ def serve(
         "tls_certificate": tls_certificate, "tls_key": tls_key, "tls_client_ca": tls_client_ca,
         "require_keys": require_keys, "open_to_all": open_to_all, "auto_create": auto_create, "log_level": log_level,
         "oidc_issuer": oidc_issuer, "oidc_audience": oidc_audience, "oidc_keys": oidc_keys,
+        "services_front": services_front, "services_back": services_back, "services_curve": services_curve,
         "push_allow": push_allow, "notice_url": notice_url, "notice_email": notice_email,
     }  # fmt: skip
     run(load_settings(find_config(config), os.environ, options))

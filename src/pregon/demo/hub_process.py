@@ -43,7 +43,8 @@ class HubProcess:
         """Start it, and wait until it is ready; raises HubStopping."""
         begin = self._log.stat().st_size if self._log.exists() else 0
         command = [sys.executable, "-m", "pregon", "serve", "--data", str(self._data), "--push-allow", "127.0.0.1"]
-        doors = ["--zmq", "tcp://127.0.0.1:*", "--feed", "", "--ingest", "", "--http", f"127.0.0.1:{self._place.port}"]
+        doors = ["--zmq", "tcp://127.0.0.1:*", "--http", f"127.0.0.1:{self._place.port}"]
+        doors += ["--feed", "", "--ingest", "", "--services-front", ""]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREGON_")}
         with self._log.open("ab") as log:
             # In a session of its own: Ctrl-C is for whoever watches, and ends the hub in good order.

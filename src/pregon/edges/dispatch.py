@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from pregon.clock import wall_us
+from pregon.edges import dispatch_services
 from pregon.errors import BadRequest, InternalError, PregonError
 from pregon.hub.access import NewKey
 from pregon.hub.gate import Gate
@@ -25,6 +26,7 @@ from pregon.model.message import Outgoing
 from pregon.model.trace import TracePage, TraceQuery
 from pregon.security.callers import Caller
 from pregon.security.keys import READ
+from pregon.services.desk import ServicesDesk
 from pregon.store.ticket import Ticket
 from pregon.version import __version__
 from pregon.wire import commands as c
@@ -45,7 +47,7 @@ KEY, SCHEMA, SECRET = "key", "schema", "secret"
 """Kinds that are created, listed and deleted like entries of the catalogue, and are none."""
 PUSH_STATE = "push"
 """A kind that is only shown: how pushing a subscription goes."""
-_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET)
+_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, *dispatch_services.KINDS)
 
 
 class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -64,6 +66,7 @@ class Dispatcher:
         self._counters = gate.hub.counters
         self._body_bytes_max = gate.hub.options.body_bytes_max
         self._status = status
+        self.services: ServicesDesk | None = None
         self._verbs: dict[int, _Verb] = {
             int(Command.PUBLISH): self._publish,
             int(Command.PUBLISH_BATCH): self._publish_batch,
@@ -127,7 +130,12 @@ class Dispatcher:
             self._gate.rules.require(caller, READ)
             reply([prelude, c.encode_header(c.Rows(rows=[self._status()]))])
             return _nothing
-        ticket, write = self._verbs[command](caller, header, request.payload)
+        if getattr(header, "kind", "") in dispatch_services.KINDS:
+            verb = Command(command)
+            ticket = dispatch_services.carry_out(self.services, caller, verb, header, _convert)
+            write = _WRITERS_OF_SERVICES[verb]
+        else:
+            ticket, write = self._verbs[command](caller, header, request.payload)
 
         def done(resolved: Ticket[Any]) -> None:
             try:
@@ -308,6 +316,15 @@ def _write_traces(page: TracePage) -> _Written:
 
 def _write_existed(existed: bool) -> _Written:
     return c.Count(count=int(existed)), ()
+
+
+_WRITERS_OF_SERVICES: dict[Command, Callable[[Any], _Written]] = {
+    Command.LIST: _write_rows,
+    Command.SHOW: _write_row,
+    Command.CREATE: _write_row,
+    Command.UPDATE: _write_row,
+    Command.DELETE: _write_existed,
+}
 
 
 def _messages(batches: Sequence[StoredBatch], matches: list[c.Match], **numbers: int) -> _Written:

@@ -67,12 +67,11 @@ class Hub(CatalogueVerbs):
         self.database = database
         migrate(database)
         self.clock = WallClock()
-        with database.connect() as connection:
-            self.clock.advance_to(read_now(database, connection, _newest_us))
-            self.keyring = keyring or Keyring()
-            self.keyring.renew(read_now(database, connection, list_keys))
-            self._book = SchemaBook()
-            read_now(database, connection, self._book.load)
+        self.clock.advance_to(self.read_at_start(_newest_us))
+        self.keyring = keyring or Keyring()
+        self.keyring.renew(self.read_at_start(list_keys))
+        self._book = SchemaBook()
+        self.read_at_start(self._book.load)
         self._directory = Directory(self.options.auto_create)
         self._context = PublishContext(self._directory, self.counters, self._book)
         self.waiting = WaitingRoom()
@@ -142,6 +141,11 @@ class Hub(CatalogueVerbs):
         ticket: Ticket[T] = Ticket()
         self._readers.submit(read, ticket, is_small=is_small)
         return ticket
+
+    def read_at_start(self, read: Callable[[Connection], T]) -> T:
+        """Read before the reader threads run: for who joins the hub when it is made."""
+        with self.database.connect() as connection:
+            return read_now(self.database, connection, read)
 
     # Messages.
 

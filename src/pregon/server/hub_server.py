@@ -40,6 +40,7 @@ from pregon.hub.keyring import Keyring
 from pregon.hub.options import HubOptions
 from pregon.model.catalog import is_http_url
 from pregon.security.callers import Rules
+from pregon.server.services_joined import JoinedServices
 from pregon.settings import Settings, is_reachable_elsewhere, parse_host_port
 from pregon.store.backlogs import read_backlogs
 from pregon.store.database import SqliteDatabase
@@ -56,7 +57,7 @@ def require_secured(settings: Settings, rules: Rules) -> None:
     """Raises NotSecured for a hub that would listen beyond this machine while anybody could administer it."""
     beyond = [
         f"{name} = {address}"
-        for name in ("zmq", "feed", "ingest", "http")
+        for name in ("zmq", "feed", "ingest", "http", "services_front", "services_back")
         if (address := getattr(settings, name)) and is_reachable_elsewhere(address)
     ]
     if beyond and rules.is_open and not settings.open_to_all:
@@ -156,12 +157,16 @@ class Server:
             undo.callback(self.feed.give_back if self.feed else _nothing)
             self.ingest = Ingest(self._zmq, settings.ingest, self.gate) if settings.ingest else None
             undo.callback(self.ingest.give_back if self.ingest else _nothing)
+            self.services = JoinedServices(settings, self.gate) if settings.services_front else None
+            undo.callback(self.services.give_back if self.services else _nothing)
+            dispatcher.services = self.services.desk if self.services else None
             self.http = self._make_http(dispatcher) if settings.http else None
             undo.pop_all()
 
     def _make_http(self, dispatcher: Dispatcher) -> HttpDoor:
         settings, bridge = self.settings, Bridge(self.hub.committer)
         desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all, figures=self._figures)
+        desk.services = self.services.desk if self.services else None
         soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
         app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
         tls = _tls_context(settings)
@@ -180,6 +185,8 @@ class Server:
         self.pusher.start()
         if self._verifier is not None:
             self._verifier.start()
+        if self.services is not None:
+            self.services.start()
         for door in (self.fast_lane, self.feed, self.ingest, self.http):
             if door is not None:
                 door.start()
@@ -192,7 +199,10 @@ class Server:
     def addresses(self) -> dict[str, str]:
         """Where each door listens."""
         doors = {"zmq": self.fast_lane, "feed": self.feed, "ingest": self.ingest, "http": self.http}
-        return {name: door.address for name, door in doors.items() if door is not None}
+        found = {name: door.address for name, door in doors.items() if door is not None}
+        if self.services is not None:
+            found |= {f"services_{name}": address for name, address in self.services.addresses.items()}
+        return found
 
     def status(self) -> dict[str, Any]:
         """How the hub is, for the command of that name."""
@@ -218,6 +228,8 @@ class Server:
                 door.stop()
         if self._verifier is not None:
             self._verifier.stop()
+        if self.services is not None:
+            self.services.stop()
         self.pusher.stop()
         self._notifier.stop()
         self.hub.stop()

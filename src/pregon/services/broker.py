@@ -167,6 +167,7 @@ class Broker:
         request.worker = worker
         request.sent_ms = self.now_ms
         request.load = worker.load
+        request.policy = line.options.policy
         worker.free -= 1
         worker.in_hand[work_id] = line.in_hand[work_id] = request
         if worker.is_plain:

@@ -68,3 +68,18 @@ class Finished(NamedTuple):
     outcome: str
     """`answered`, or the code of an error."""
     durable_id: str
+
+    def described(self) -> dict[str, object]:
+        """All but when it ended, which each reader says by a clock of its own."""
+        return {
+            "service": self.service,
+            "client": self.client,
+            "worker": self.worker,
+            "policy": self.policy,
+            "load": self.load,
+            "waited_ms": round(self.waited_ms, 3),
+            "worked_ms": round(self.worked_ms, 3),
+            "attempts": self.attempts,
+            "outcome": self.outcome,
+            "durable_id": self.durable_id,
+        }

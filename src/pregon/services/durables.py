@@ -43,6 +43,7 @@ from pregon.services.request import Asker, Body, Request
 from pregon.wire.services import RequestOptions, body_bytes
 
 _RETRY_MS = 1_000.0
+_FORGET_MS = 30_000.0
 _NOBODY = b"durable"
 
 
@@ -59,6 +60,10 @@ class Journal(Protocol):
 
     def finish(self, result: Result, keep_ms: int, then: Callable[[bool | PregonError], None]) -> None:
         """Store its result, unless it has one; whether it had none."""
+        ...
+
+    def forget_old(self) -> object:
+        """Remove results that were kept for long enough."""
         ...
 
     def look(self, durable_id: str, then: Callable[[Result | PregonError | None], None]) -> None:
@@ -86,7 +91,7 @@ class Durables:
         self._collectors: dict[str, list[_Collector]] = {}
         self._collecting = 0
         self._unsaved: list[tuple[Result, int]] = []
-        self._retry_ms = 0.0
+        self._retry_ms = self._forget_ms = 0.0
         broker.keeper = self
 
     def _require_journal(self) -> Journal:
@@ -259,6 +264,9 @@ class Durables:
                 self._drop_collector(durable_id, one)
                 late = AnswerTimeout(f"{durable_id[:200]} is not answered yet: ask again, or wait longer")
                 self._broker.replies.reply(one.asker, one.id, late)
+        if self._journal is not None and now_ms >= self._forget_ms:
+            self._forget_ms = now_ms + _FORGET_MS
+            self._journal.forget_old()
         if self._unsaved and now_ms >= self._retry_ms:
             self._retry_ms = now_ms + _RETRY_MS
             again, self._unsaved = self._unsaved, []

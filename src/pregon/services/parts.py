@@ -8,6 +8,7 @@ frames of workers ──► Back ──┘                         └─► to_
 from __future__ import annotations
 
 from pregon.errors import BadRequest, NotFound
+from pregon.model.service import Entry
 from pregon.services.back import Back
 from pregon.services.broker import Broker
 from pregon.services.durables import Durables, Journal
@@ -28,12 +29,12 @@ class Parts:
     def __init__(
         self, options: ServiceOptions | None = None, rights: Rights | None = None, journal: Journal | None = None
     ) -> None:
-        asked = rights or Everybody()
+        self._rights = rights or Everybody()
         self.broker = Broker(options)
         self.watch = Watch(self.broker)
         self.durables = Durables(self.broker, journal)
-        self.front = Front(self.broker, asked, self.durables)
-        self.back = Back(self.broker, self.watch, asked)
+        self.front = Front(self.broker, self._rights, self.durables)
+        self.back = Back(self.broker, self.watch, self._rights)
         self._asked = 0
 
     def tick(self, now_ms: float) -> None:
@@ -68,9 +69,31 @@ class Parts:
 
     def require_durable_poison(self, number: int) -> Poison:
         """One that can be worked on again; raises NotFound, or BadRequest for one whose client has its answer."""
-        for one in self.broker.poison:
-            if one.number == number:
-                if not one.request.durable_id:
-                    raise BadRequest(f"number {number} is not durable: its client was told, and may ask again")
-                return one
-        raise NotFound(f"no request is set aside as number {number}")
+        found = next((one for one in self.broker.poison if one.number == number), None)
+        if found is None:
+            raise NotFound(f"no request is set aside as number {number}")
+        if not found.request.durable_id:
+            raise BadRequest(f"number {number} is not durable: its client was told, and may ask again")
+        return found
+
+    def work_again(self, number: int) -> None:
+        """Work on a durable request that was set aside, if it still is."""
+        found = self.broker.poison.take(number)
+        if found is not None:
+            request = found.request
+            self.durables.resume(
+                Entry(
+                    id=request.durable_id,
+                    service=request.line.name,
+                    body=request.body,
+                    priority=request.priority,
+                    user=request.asker.user,
+                )
+            )
+
+    def dismiss_without_right(self) -> None:
+        """Keys have changed: workers that may not serve what they serve get nothing any more."""
+        for worker in list(self.broker.workers.values()):
+            if not all(self._rights.may_serve(worker.user, line.type) for line in worker.lines):
+                self.broker.give_up(worker, "its key was taken away")
+                self.broker.forget(worker)

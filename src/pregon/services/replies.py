@@ -76,7 +76,7 @@ def finished_row(request: Request) -> Finished:
         request.line.name,
         request.asker.user or printable(request.asker.identity),
         worker.name if worker is not None else "",
-        request.line.options.policy,
+        request.policy,
         request.load,
         sent_ms - request.arrived_ms,
         request.ended_ms - sent_ms,

@@ -47,8 +47,8 @@ class Request:
 
     __slots__ = (
         "arrived_ms", "asker", "attempts", "body", "deadline_ms", "durable_id", "ended_ms", "id", "is_done",
-        "is_queued", "killed", "line", "load", "outcome", "priority", "queued_ms", "sent_ms", "size", "work_id",
-        "worker",
+        "is_queued", "killed", "line", "load", "outcome", "policy", "priority", "queued_ms", "sent_ms", "size",
+        "work_id", "worker",
     )  # fmt: skip
 
     def __init__(self, asker: Asker, id: bytes, line: Line, body: Body, now_ms: float) -> None:
@@ -71,6 +71,8 @@ class Request:
         self.sent_ms = 0.0
         self.load = 0.0
         """Of the worker that was chosen, when it was."""
+        self.policy = ""
+        """By which that worker was chosen."""
         self.is_queued = False
         self.is_done = False
         """Answered, or nobody waits any more: what its worker still says is dropped."""

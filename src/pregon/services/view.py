@@ -90,8 +90,8 @@ def _request(broker: Broker, request: Request) -> dict[str, Any]:
 
 def list_recent(broker: Broker, rows_max: int) -> list[dict[str, Any]]:
     """The last requests that ended, the newest first."""
-    rows = [row._asdict() for row in broker.replies.list_recent(rows_max)]
-    return [{**row, "ended_ms_ago": round(broker.now_ms - row.pop("ended_ms"))} for row in rows]
+    rows = broker.replies.list_recent(rows_max)
+    return [{"ended_ms_ago": round(broker.now_ms - row.ended_ms), **row.described()} for row in rows]
 
 
 def list_poison(broker: Broker) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pregon.edges.dispatch import Dispatcher
-from pregon.edges.http import access, catalog, live, operate, publish, push, receive
+from pregon.edges.http import access, catalog, live, operate, publish, push, receive, services
 from pregon.edges.http.app import HttpApp, Mounted
 from pregon.edges.http.machines import machine_routes
 from pregon.edges.http.page import page_routes
@@ -20,6 +20,7 @@ def make_router(dispatcher: Dispatcher) -> Router:
         *catalog.ROUTES,
         *access.ROUTES,
         *push.ROUTES,
+        *services.ROUTES,
         *machine_routes(dispatcher),
     ]
     return Router([*routes, *page_routes(routes)])

@@ -49,13 +49,13 @@ async def status(desk: Desk, exchange: Exchange) -> Answer:
     return json_answer(desk.status())
 
 
-def split_frames(data: bytes) -> list[bytes]:
+def split_frames(data: bytes, frames_max: int = _FRAMES_MAX) -> list[bytes]:
     """The frames of a body; raises BadRequest for one that is not whole."""
     frames: list[bytes] = []
     start = 0
     while start < len(data):
-        if len(frames) == _FRAMES_MAX or start + 4 > len(data):
-            raise BadRequest(f"a request is at most {_FRAMES_MAX} frames, each with its length in 4 bytes before it")
+        if len(frames) == frames_max or start + 4 > len(data):
+            raise BadRequest(f"a request is at most {frames_max} frames, each with its length in 4 bytes before it")
         (size,) = _LENGTH.unpack_from(data, start)
         start += 4
         if start + size > len(data):

@@ -20,6 +20,7 @@ from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
 from pregon.limits import STREAMS_MAX
 from pregon.security.callers import Caller
+from pregon.services.desk import ServicesDesk
 from pregon.store.ticket import Ticket
 
 
@@ -41,6 +42,14 @@ class Desk:
     """Set in the loop when the door is being closed."""
     figures: Figures = field(default_factory=Figures)
     """What pushing and publishing have come to, for the metrics."""
+    services: ServicesDesk | None = None
+    """None for a hub without services."""
+
+    def require_services(self) -> ServicesDesk:
+        """Services, if this hub has them; raises NotFound."""
+        if self.services is None:
+            raise NotFound("this hub has no services: it was started without `services_front`")
+        return self.services
 
     @property
     def is_stopping(self) -> bool:
