@@ -10,12 +10,15 @@ import typer
 from pregon.cli import (
     benchmark,
     catalog,
+    curve_keys,
     demo,
     doctor,
     keys,
     messages,
+    proxy,
     schemas,
     serve,
+    services,
     subscriber,
     subscription,
     traces,
@@ -62,6 +65,9 @@ app.add_typer(subscription.app, name="subscription")
 app.add_typer(schemas.app, name="schema")
 app.add_typer(keys.key, name="key")
 app.add_typer(keys.token, name="token")
+app.add_typer(curve_keys.app, name="keys")
+app.add_typer(services.app, name="services")
+app.add_typer(proxy.commands)
 app.add_typer(traces.commands)
 app.add_typer(doctor.commands)
 app.add_typer(benchmark.commands)

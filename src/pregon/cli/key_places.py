@@ -81,12 +81,13 @@ def open_keys(hub: str | None, data: Path | None, *, may_make: bool = False) -> 
         return
     if hub is not None:
         raise BadRequest("--hub asks a hub that is running, --data works in the directory of one that is not: give one")
-    with _open_directory(data, may_make) as opened:
+    with open_directory(data, may_make) as opened:
         yield _Directory(opened)
 
 
 @contextmanager
-def _open_directory(data: Path, may_make: bool) -> Iterator[Hub]:
+def open_directory(data: Path, may_make: bool) -> Iterator[Hub]:
+    """A hub without doors on a directory where none is running; raises NotFound if there is nothing there."""
     # Imported here, so that every other command starts without the hub.
     from pregon.hub.hub import Hub
     from pregon.store.database import DATABASE_FILE, SqliteDatabase

@@ -44,9 +44,7 @@ def run(
     ] = None,
     queue: Annotated[Number, typer.Option("--queue", help="Requests that may wait in a service")] = None,
     wait_ms: Annotated[Number, typer.Option("--wait-ms", help="How long a request may wait for a worker")] = None,
-    curve: Annotated[
-        Path | None, typer.Option("--curve", metavar="FILE", help="Encrypt: a file of `pregon keys server`, and keys")
-    ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="Let only the CURVE keys in that `pregon keys` knows")] = False,
     open_to_all: Annotated[
         bool, typer.Option("--open-to-all", help="Listen beyond this machine without CURVE keys")
     ] = False,

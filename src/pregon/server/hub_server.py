@@ -40,7 +40,7 @@ from pregon.hub.keyring import Keyring
 from pregon.hub.options import HubOptions
 from pregon.model.catalog import is_http_url
 from pregon.security.callers import Rules
-from pregon.server.services_joined import JoinedServices
+from pregon.server.services_joined import JoinedServices, Place
 from pregon.settings import Settings, is_reachable_elsewhere, parse_host_port
 from pregon.store.backlogs import read_backlogs
 from pregon.store.database import SqliteDatabase
@@ -113,6 +113,19 @@ def _make_telemetry(settings: Settings) -> Telemetry | None:
     return Telemetry(settings.otel_endpoint)
 
 
+def _make_services(settings: Settings, gate: Gate) -> JoinedServices | None:
+    if not settings.services_front:
+        return None
+    place = Place(
+        front=settings.services_front,
+        back=settings.services_back,
+        data=Path(settings.data),
+        is_curve=settings.services_curve,
+        is_traced=settings.services_trace,
+    )
+    return JoinedServices(place, gate)
+
+
 class Server:
     """A running hub with its doors."""
 
@@ -157,7 +170,7 @@ class Server:
             undo.callback(self.feed.give_back if self.feed else _nothing)
             self.ingest = Ingest(self._zmq, settings.ingest, self.gate) if settings.ingest else None
             undo.callback(self.ingest.give_back if self.ingest else _nothing)
-            self.services = JoinedServices(settings, self.gate) if settings.services_front else None
+            self.services = _make_services(settings, self.gate)
             undo.callback(self.services.give_back if self.services else _nothing)
             dispatcher.services = self.services.desk if self.services else None
             self.http = self._make_http(dispatcher) if settings.http else None

@@ -1,6 +1,6 @@
 """A service broker by itself, without a hub's doors.
 
-With a data directory it keeps durable requests, in a store like a hub's.
+With a data directory it keeps durable requests and CURVE keys, in a store like a hub's.
 
 Promises:
 - When the constructor returns, both addresses are bound; if it raises, everything is given back.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import tomllib
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +19,13 @@ from typing import Any
 
 from pregon.edges.zmq.services import ServicesDoor
 from pregon.errors import BadRequest, NotSecured, SettingsInvalid
+from pregon.hub.gate import Gate
+from pregon.hub.hub import Hub
+from pregon.server.services_joined import JoinedServices, Place
 from pregon.services.options import ServiceOptions, changed_options
 from pregon.services.parts import Parts
 from pregon.settings import is_reachable_elsewhere
+from pregon.store.database import SqliteDatabase
 from pregon.version import __version__
 
 log = logging.getLogger("pregon.services")
@@ -34,7 +39,7 @@ class AloneSettings:
     back: str
     data: Path | None = None
     config: Path | None = None
-    curve: Path | None = None
+    curve: bool = False
     open_to_all: bool = False
     options: dict[str, Any] = field(default_factory=dict)
     """Of every service, unless the file says otherwise of one."""
@@ -45,20 +50,43 @@ class ServicesServer:
 
     def __init__(self, settings: AloneSettings) -> None:
         beyond = [one for one in (settings.front, settings.back) if is_reachable_elsewhere(one)]
-        if beyond and settings.curve is None and not settings.open_to_all:
+        if beyond and not settings.curve and not settings.open_to_all:
             raise NotSecured(
                 f"{', '.join(beyond)} is reached from other machines, and anybody could ask and serve: "
-                "say --curve FILE, or --open-to-all if that is what you want"
+                "say --curve, or --open-to-all if that is what you want"
             )
+        if settings.curve and settings.data is None:
+            raise SettingsInvalid("--curve needs --data: that is where the keys are")
         common, own = _load_options(settings)
-        parts = Parts(common)
+        self._hub: Hub | None = None
+        self._services = self._join(settings, common) if settings.data is not None else None
+        if self._services is not None:
+            self.door, parts = self._services.door, self._services.parts
+        else:
+            parts = Parts(common)
+            self.door = ServicesDoor(settings.front, settings.back, parts)
         for name, options in own.items():
             parts.broker.lines.set_options(name, options)
-        self.door = ServicesDoor(settings.front, settings.back, parts)
         self.front, self.back = self.door.front_address, self.door.back_address
 
+    def _join(self, settings: AloneSettings, common: ServiceOptions) -> JoinedServices:
+        """A broker on a store of its own."""
+        assert settings.data is not None
+        with ExitStack() as undo:
+            database = SqliteDatabase(settings.data)
+            undo.callback(database.close)
+            self._hub = Hub(database)
+            place = Place(front=settings.front, back=settings.back, data=settings.data, is_curve=settings.curve)
+            joined = JoinedServices(place, Gate(self._hub), common)
+            undo.pop_all()
+        return joined
+
     def __enter__(self) -> ServicesServer:
-        self.door.start()
+        if self._hub is not None and self._services is not None:
+            self._hub.start()
+            self._services.start()
+        else:
+            self.door.start()
         ready = {"version": __version__, "pid": os.getpid(), "front": self.front, "back": self.back}
         log.info("services ready", extra=ready)
         return self
@@ -66,7 +94,11 @@ class ServicesServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.door.stop()
+        if self._hub is not None and self._services is not None:
+            self._services.stop()
+            self._hub.stop()
+        else:
+            self.door.stop()
         log.info("services stopped")
 
 

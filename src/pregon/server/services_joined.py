@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +17,40 @@ from pregon.services.keyholders import AsTheHub, Keyholders
 from pregon.services.options import ServiceOptions
 from pregon.services.parts import Parts
 from pregon.services.tracing import RequestTracer
-from pregon.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a broker listens, and what it does besides."""
+
+    front: str
+    back: str
+    data: Path
+    is_curve: bool = False
+    """Whether only known CURVE keys come in."""
+    is_traced: bool = True
+    """Whether how each request ended is published to a topic."""
 
 
 class JoinedServices:
     """A broker that keeps what is durable in a hub's store."""
 
-    def __init__(self, settings: Settings, gate: Gate) -> None:
+    def __init__(self, place: Place, gate: Gate, options: ServiceOptions | None = None) -> None:
         hub = gate.hub
         self._journal = HubJournal(hub)
         keyholders = Keyholders(self._journal.curve_keys())
         curve = None
-        if settings.services_curve:
-            curve = CurveServer(require_server_pair(Path(settings.data)), keyholders)
+        if place.is_curve:
+            curve = CurveServer(require_server_pair(place.data), keyholders)
         rights = keyholders if curve else AsTheHub(lambda: gate.rules.is_open or not gate.rules.require_keys)
-        self._tracer = RequestTracer(hub) if settings.services_trace else None
-        self._parts = Parts(ServiceOptions(), rights, self._journal)
+        self._tracer = RequestTracer(hub) if place.is_traced else None
+        self.parts = Parts(options, rights, self._journal)
         for name, options in self._journal.settings().items():
-            self._parts.broker.lines.set_options(name, options)
+            self.parts.broker.lines.set_options(name, options)
         self.door = ServicesDoor(
-            settings.services_front,
-            settings.services_back,
-            self._parts,
+            place.front,
+            place.back,
+            self.parts,
             curve=curve,
             traced=self._tracer.take if self._tracer else None,
         )
@@ -53,7 +66,7 @@ class JoinedServices:
     def start(self) -> None:
         """Go on with what was not finished, and open the door."""
         waiting, parked = self._journal.waiting(), self._journal.parked()
-        self.door.post(lambda: _resume(self._parts, waiting, parked))
+        self.door.post(lambda: _resume(self.parts, waiting, parked))
         if self._tracer is not None:
             self._tracer.start()
         self.door.start()
