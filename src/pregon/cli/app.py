@@ -16,6 +16,7 @@ from pregon.cli import (
     keys,
     messages,
     proxy,
+    requests,
     schemas,
     serve,
     services,
@@ -67,6 +68,7 @@ app.add_typer(keys.key, name="key")
 app.add_typer(keys.token, name="token")
 app.add_typer(curve_keys.app, name="keys")
 app.add_typer(services.app, name="services")
+app.add_typer(requests.commands)
 app.add_typer(proxy.commands)
 app.add_typer(traces.commands)
 app.add_typer(doctor.commands)

@@ -12,11 +12,10 @@ import typer
 from pregon.addresses import DEFAULT_SERVICES_BACK, DEFAULT_SERVICES_FRONT
 from pregon.cli.greeting import greet_services
 from pregon.cli.serve import allow_many_files, tune_interpreter
+from pregon.cli.services_view import Number, Text, commands
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False)
-
-Number = int | None
-Text = str | None
+app.add_typer(commands)
 
 
 @app.callback(help="Run a service broker, without a hub; or look at the one of a hub.")
