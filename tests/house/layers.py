@@ -24,7 +24,7 @@ GROUND = _parts("addresses errors limits clock version")
 SHARED = GROUND | _parts("model causal wire")
 BELOW_HUB = SHARED | _parts("settings logs store security schemas filters soap")
 BELOW_EDGES = BELOW_HUB | _parts("hub delivery services groups")
-BELOW_CLI = BELOW_EDGES | _parts("edges server client chat spark pregon")
+BELOW_CLI = BELOW_EDGES | _parts("edges server client chat spark pregon patterns")
 
 MAY_IMPORT: dict[str, Parts] = {
     # the ground
@@ -58,6 +58,8 @@ MAY_IMPORT: dict[str, Parts] = {
     "pregon": _parts("client errors model version"),
     "chat": SHARED | _parts("client pregon"),
     "spark": SHARED | _parts("client pregon"),
+    # ZeroMQ without a hub
+    "patterns": GROUND,
     # what stands on both sides
     "testing": BELOW_CLI,
     "bench": (BELOW_CLI - _parts("edges")) | _parts("testing"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 PUBLIC_NAMES = [
     "AsyncClient",
+    "AsyncServiceClient",
     "Client",
     "Corrupt",
     "Message",
@@ -13,8 +14,12 @@ PUBLIC_NAMES = [
     "ProducerOptions",
     "Receipt",
     "Rejected",
+    "ServiceClient",
     "Unavailable",
+    "Worker",
     "__version__",
+    "serve",
+    "service",
 ]
 
 

@@ -35,6 +35,10 @@ def make_page(data: Path) -> str:
         figures.pushed("deaths", "bank", "delivered", 1.0, 1.0)
         waiting = backlogs.Backlog("deaths", "bank", 1, 1, 1, 1, True, "push")
         whole: bytes = metrics.render_metrics(hub, figures) + metrics.render_series([waiting], figures, 2)
+        broker = importlib.import_module("pregon.services.broker").Broker()
+        rows = importlib.import_module("pregon.services.view").list_services(broker)
+        of_services = importlib.import_module("pregon.edges.http.metrics_services")
+        whole += of_services.render_services(rows, broker.counts.all())
     finally:
         hub.database.close()
     return whole.decode()

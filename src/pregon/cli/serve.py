@@ -83,14 +83,8 @@ def serve(
     log_level: Annotated[Text, typer.Option("--log-level", help="debug, info, warning or error")] = None,
 ) -> None:
     """Run a hub. Settings come from --config, then PREGON_* variables, then these options."""
-    options = {
-        "data": data, "zmq": zmq, "feed": feed, "ingest": ingest, "http": http, "public_url": public_url,
-        "tls_certificate": tls_certificate, "tls_key": tls_key, "tls_client_ca": tls_client_ca,
-        "require_keys": require_keys, "open_to_all": open_to_all, "auto_create": auto_create, "log_level": log_level,
-        "oidc_issuer": oidc_issuer, "oidc_audience": oidc_audience, "oidc_keys": oidc_keys,
-        "services_front": services_front, "services_back": services_back, "services_curve": services_curve,
-        "push_allow": push_allow, "notice_url": notice_url, "notice_email": notice_email,
-    }  # fmt: skip
+    # Each option has the name of its setting, but for the file that has the others.
+    options = {name: value for name, value in locals().items() if name != "config"}
     run(load_settings(find_config(config), os.environ, options))
 
 
@@ -107,15 +101,25 @@ def run(settings: Settings) -> None:
 
     configure_logs(settings.log_level)
     allow_many_files()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = listen_for_stop()
     with Server(settings) as server:
         tune_interpreter()
         greet(server.addresses, settings, is_open=server.gate.rules.is_open)
-        # Waiting in slices: a signal's handler only runs when the main thread comes back to the interpreter.
-        while not stop.wait(0.2):
-            pass
+        wait_for(stop)
+
+
+def listen_for_stop() -> threading.Event:
+    """Set when the process is told to stop."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
+def wait_for(stop: threading.Event) -> None:
+    """Wait, in slices: a signal's handler only runs when the main thread comes back to the interpreter."""
+    while not stop.wait(0.2):
+        pass
 
 
 def allow_many_files() -> None:

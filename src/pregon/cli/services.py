@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +9,7 @@ import typer
 
 from pregon.addresses import DEFAULT_SERVICES_BACK, DEFAULT_SERVICES_FRONT
 from pregon.cli.greeting import greet_services
-from pregon.cli.serve import allow_many_files, tune_interpreter
+from pregon.cli.serve import allow_many_files, listen_for_stop, tune_interpreter, wait_for
 from pregon.cli.services_view import Number, Text, commands
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False)
@@ -71,11 +69,8 @@ def run(
         open_to_all=open_to_all,
         options={name: value for name, value in options.items() if value is not None},
     )
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = listen_for_stop()
     with ServicesServer(settings) as server:
         tune_interpreter()
         greet_services(server.front, server.back)
-        while not stop.wait(0.2):
-            pass
+        wait_for(stop)

@@ -128,7 +128,7 @@ class Back:
             self._answer(worker, head.id, body)
         elif head.kind == wire.ERROR:
             failure = wire.decode_failure(head.tail)
-            if failure.load is not None:
+            if isinstance(failure.load, float):
                 worker.load = failure.load
             text = failure.message[:_MESSAGE_CHARACTERS_MAX] or failure.code[:100]
             broker.answered(worker, head.id, ServiceFailed(text))

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from pregon.errors import BadRequest, PregonError, error_from_code
 from pregon.limits import SERVICE_HEAD_BYTES_MAX, SERVICE_SLOTS_MAX, SERVICE_TYPES_MAX, SERVICE_WAIT_MS_MAX
@@ -87,13 +87,14 @@ class Welcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Silent for so long, it is given up."""
 
 
-class Failure(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Failure(msgspec.Struct, kw_only=True):
     """Why there is no answer."""
 
     code: str = "service_failed"
     message: str = ""
     retryable: bool = False
-    load: Load | None = None
+    load: Load | None | UnsetType = UNSET
+    """Of the worker that failed, if it says."""
 
 
 class Head(NamedTuple):
