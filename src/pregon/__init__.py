@@ -6,18 +6,23 @@
         hub.publish("fallecidos", "Pepe Gómez")
         for message in hub.follow("fallecidos", "BPS", until_empty=True):
             print(message.seq, message.text)
+        print(hub.request("sqrt", 100))
 
 These names are the public line; everything else may change.
 """
 
 from pregon.client import AsyncClient, Client
 from pregon.client.outbox import ProducerOptions, Receipt
+from pregon.client.services.clients import AsyncServiceClient, ServiceClient
+from pregon.client.services.service import service
+from pregon.client.services.worker import Worker, serve
 from pregon.errors import Corrupt, PregonError, Rejected, Unavailable
 from pregon.model.message import Message, Outgoing
 from pregon.version import __version__
 
 __all__ = [
     "AsyncClient",
+    "AsyncServiceClient",
     "Client",
     "Corrupt",
     "Message",
@@ -26,6 +31,10 @@ __all__ = [
     "ProducerOptions",
     "Receipt",
     "Rejected",
+    "ServiceClient",
     "Unavailable",
+    "Worker",
     "__version__",
+    "serve",
+    "service",
 ]

@@ -24,6 +24,7 @@ from pregon.bench.hub_process import HubProcess, disk_bytes
 from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
 from pregon.bench.physical import BODY_BYTES, append_and_sync_s, round_trip_s
 from pregon.bench.rounds import ROUNDS, Plan, Run, bodies, in_turns
+from pregon.bench.services import scenario as services
 from pregon.errors import BadRequest
 
 
@@ -203,6 +204,7 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "doors": doors.measure,
     "traces": trace_search.measure,
     "push": push.measure,
+    "services": services.measure,
 }
 
 

@@ -81,7 +81,8 @@ def check_access(keys: list[Key], directory: Path, settings: Settings) -> Findin
         if not settings.require_keys:
             found += tell("; names without a key are for anybody", "; los nombres sin clave son de cualquiera")
         return Finding("access", True, found)
-    doors = (settings.zmq, settings.feed, settings.ingest, settings.http)
+    doors = [settings.zmq, settings.feed, settings.ingest, settings.http]
+    doors += [settings.services_front, settings.services_back] if settings.services_front else []
     is_near = all(is_loopback(address) for address in doors if address)
     found = tell("open: anybody who reaches the hub may do anything", "abierto: quien llegue al servidor puede todo")
     command = f"`pregon token create admin --scope admin --data {shlex.quote(str(directory))}`"

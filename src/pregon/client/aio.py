@@ -18,6 +18,9 @@ from pregon.client.follower import Follower
 from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.links import AsyncioLink, open_asyncio_link
 from pregon.client.outbox import ProducerOptions
+from pregon.client.services.aio_talk import AsyncTalk
+from pregon.client.services.aio_verbs import AsyncServiceVerbs
+from pregon.client.services.broker_socket import broker_of
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Message, Outgoing
@@ -30,8 +33,8 @@ CALLS_AT_ONCE_MAX = 1_000
 """Calls under way at once; one more waits for a place, so that neither side's queue overflows."""
 
 
-class AsyncClient:
-    """A connection to a hub, for asyncio. Use it with `async with`, or `close` it."""
+class AsyncClient(AsyncServiceVerbs):
+    """A connection to a hub, and to the services of its broker, for asyncio. Use it with `async with`."""
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class AsyncClient:
         key: str | None = None,
         ca: str | None = None,
         certificate: Certificate | None = None,
+        curve: str | None = None,
     ) -> None:
         self._destination = find_destination(hub, key, ca, certificate)
         self.hub = self._destination.hub
@@ -51,6 +55,9 @@ class AsyncClient:
         self._in_flight: dict[int, tuple[Call[Any], asyncio.Future[Answer]]] = {}
         self._resends: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
+        self._curve = curve
+        self._broker: AsyncTalk | None = None
+        self._finding = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncClient:
         self._connect()
@@ -61,6 +68,9 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Give the connection back; calls under way end with HubStopping."""
+        broker, self._broker = self._broker, None
+        if broker is not None:
+            await broker.close()
         connection, self._link = self._link, None
         if connection is not None:
             for _, future in self._in_flight.values():
@@ -123,6 +133,14 @@ class AsyncClient:
             del self._in_flight[request_id]
             if not future.done():
                 connection.forget(request_id)
+
+    async def _talk(self) -> AsyncTalk:
+        """The connection to the hub's broker, which the hub is asked for once."""
+        if self._broker is None:
+            async with self._finding:
+                if self._broker is None:
+                    self._broker = AsyncTalk(broker_of(await self.show("broker"), "front", self._curve))
+        return self._broker
 
     # Messages.
 

@@ -21,6 +21,9 @@ from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.links import LOOK_MS, open_link
 from pregon.client.outbox import ProducerOptions
 from pregon.client.producer import Producer
+from pregon.client.services.broker_socket import broker_of
+from pregon.client.services.sync_talk import SyncTalk
+from pregon.client.services.verbs import ServiceVerbs
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
 from pregon.model.message import Message, Outgoing
@@ -42,8 +45,8 @@ class _Asked(Generic[T]):
         self.answer: Answer | None = None
 
 
-class Client:
-    """A connection to a hub. Use it as a context manager, or `close` it."""
+class Client(ServiceVerbs):
+    """A connection to a hub, and to the services of its broker. Use it as a context manager, or `close` it."""
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class Client:
         key: str | None = None,
         ca: str | None = None,
         certificate: Certificate | None = None,
+        curve: str | None = None,
     ) -> None:
         self._destination = find_destination(hub, key, ca, certificate)
         self.hub = self._destination.hub
@@ -62,6 +66,8 @@ class Client:
         self._link = open_link(self._destination)
         self._asked: dict[int, _Asked[Any]] = {}
         self._lock = threading.RLock()
+        self._curve = curve
+        self._broker: SyncTalk | None = None
         self._is_closed = False
 
     def __enter__(self) -> Client:
@@ -74,6 +80,8 @@ class Client:
         """Give the connection back; calls under way in other threads end with HubStopping."""
         # Said before the lock is taken: who holds it in a long poll looks at this, and lets go.
         self._is_closed = True
+        if self._broker is not None:
+            self._broker.close()
         with self._lock:
             self._link.close()
 
@@ -140,6 +148,14 @@ class Client:
         self._asked.pop(asked.request_id, None)
         if asked.answer is None:
             self._link.forget(asked.request_id)
+
+    def _talk(self) -> SyncTalk:
+        """The connection to the hub's broker, which the hub is asked for once."""
+        if self._broker is None:
+            with self._lock:
+                if self._broker is None:
+                    self._broker = SyncTalk(broker_of(self.show("broker"), "front", self._curve))
+        return self._broker
 
     # Messages.
 

@@ -160,38 +160,47 @@ class ServicesDesk:
         self._gate.rules.require(caller, ADMIN)
         check_name("job type", name)
 
-        def change(parts: Parts) -> Row:
+        ticket: Ticket[Row] = Ticket()
+
+        def change(parts: Parts) -> None:
             options = changed_options(parts.broker.lines.options_of(name), values)
             parts.broker.lines.set_options(name, options)
-            self._journal.set_options(name, options)
-            return {"type": name, "options": msgspec.to_builtins(options)}
+            shown = {"type": name, "options": msgspec.to_builtins(options)}
+            self._journal.set_options(name, options).when_done(_resolving(ticket, shown))
 
-        return self._loop.call(change)
+        self._loop.call(change).when_done(_failing(ticket))
+        return ticket
 
     def reset_options(self, caller: Caller, name: str) -> Ticket[bool]:
         """Run a service as all the others; whether it was not."""
         self._gate.rules.require(caller, ADMIN)
         check_name("job type", name)
 
-        def change(parts: Parts) -> bool:
+        ticket: Ticket[bool] = Ticket()
+
+        def change(parts: Parts) -> None:
             had_own = name in parts.broker.lines.own_options
             parts.broker.lines.set_options(name, None)
-            self._journal.set_options(name, None)
-            return had_own
+            self._journal.set_options(name, None).when_done(_resolving(ticket, had_own))
 
-        return self._loop.call(change)
+        self._loop.call(change).when_done(_failing(ticket))
+        return ticket
 
     def drop_poison(self, caller: Caller, number: int) -> Ticket[bool]:
         """Forget a request that was set aside."""
         self._gate.rules.require(caller, OPERATE)
 
-        def drop(parts: Parts) -> bool:
+        ticket: Ticket[bool] = Ticket()
+
+        def drop(parts: Parts) -> None:
             found = parts.take_poison(number)
             if found.request.durable_id:
-                self._journal.forget(found.request.durable_id)
-            return True
+                self._journal.forget(found.request.durable_id).when_done(_resolving(ticket, True))
+            else:
+                ticket.resolve(True)
 
-        return self._loop.call(drop)
+        self._loop.call(drop).when_done(_failing(ticket))
+        return ticket
 
     def release_poison(self, caller: Caller, number: int) -> Ticket[Row]:
         """Have a durable request that was set aside worked on again."""
@@ -252,6 +261,16 @@ def _pass_error(begun: Ticket[Any], ticket: Ticket[Any]) -> bool:
         ticket.fail(error)
         return True
     return False
+
+
+def _resolving(ticket: Ticket[T], value: T) -> Callable[[Ticket[Any]], None]:
+    """A callback for what must be on disk before a ticket has its value."""
+
+    def stored(first: Ticket[Any]) -> None:
+        if not _pass_error(first, ticket):
+            ticket.resolve(value)
+
+    return stored
 
 
 def _failing(ticket: Ticket[Any]) -> Callable[[Ticket[Any]], None]:

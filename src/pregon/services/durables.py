@@ -131,7 +131,8 @@ class Durables:
                 return
             self._broker.replies.accept(asker, id, entry.id)
             if accepted:
-                self._work_on(entry, asker.turn)
+                # On its own line, even if that was forgotten meanwhile because it looked unused.
+                self._work_on(entry, self._broker.lines.setdefault(line.key, line), asker.turn)
 
         journal.accept(entry, then)
 
@@ -145,9 +146,9 @@ class Durables:
         if self._broker.held_bytes + self._accepting_bytes + size > SERVICE_QUEUED_BYTES_MAX:
             raise QueueFull("the broker holds as many bytes as it may: ask again after a pause")
 
-    def _work_on(self, entry: Entry, turn: bytes = _NOBODY) -> None:
+    def _work_on(self, entry: Entry, line: Line, turn: bytes = _NOBODY) -> None:
         asker = Asker(turn or _NOBODY, is_plain=True, user=entry.user)
-        request = Request(asker, b"", self._broker.lines.require(entry.service), entry.body, self._broker.now_ms)
+        request = Request(asker, b"", line, entry.body, self._broker.now_ms)
         request.durable_id = entry.id
         request.priority = entry.priority
         request.attempts = entry.attempts
@@ -158,7 +159,7 @@ class Durables:
 
     def resume(self, entry: Entry) -> None:
         """Go on with one that was stored before: by a broker that is no more, or set aside and released."""
-        self._work_on(entry)
+        self._work_on(entry, self._broker.lines.require(entry.service))
 
     def shelve(self, entry: Entry, reason: str) -> None:
         """Show one again that was set aside by a broker that is no more."""

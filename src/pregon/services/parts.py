@@ -10,7 +10,7 @@ from __future__ import annotations
 from pregon.errors import BadRequest, NotFound
 from pregon.model.service import Entry
 from pregon.services.back import Back
-from pregon.services.broker import Broker
+from pregon.services.broker import Broker, Frames
 from pregon.services.durables import Durables, Journal
 from pregon.services.front import Front
 from pregon.services.options import ServiceOptions
@@ -59,6 +59,19 @@ class Parts:
     def collect(self, durable_id: str, wait_ms: int, tell: Told, user: str = "") -> None:
         """A result, for somebody inside the hub."""
         self.durables.collect(Asker(_INSIDE, tell=tell, user=user), b"", durable_id, wait_ms)
+
+    def worker_unreachable(self, identity: bytes, unsent: list[Frames]) -> None:
+        """Frames could not be brought to a worker: it is lost, and not to blame for what never reached it."""
+        worker = self.broker.workers.get(identity)
+        if worker is None:
+            return
+        work_ids = list(worker.in_hand) if worker.is_plain else [frames[1][5:13] for frames in unsent]
+        requests = [request for work_id in work_ids if (request := worker.in_hand.pop(work_id, None)) is not None]
+        for request in requests:
+            del request.line.in_hand[request.work_id]
+        self.broker.give_up(worker, "its connection was lost")
+        for request in requests:
+            self.broker.dispatch_again(request)
 
     def take_poison(self, number: int) -> Poison:
         """Take a request from where it was set aside; raises NotFound."""

@@ -93,7 +93,7 @@ class Failure(msgspec.Struct, kw_only=True):
     code: str = "service_failed"
     message: str = ""
     retryable: bool = False
-    load: Load | None | UnsetType = UNSET
+    load: Load | UnsetType | None = UNSET
     """Of the worker that failed, if it says."""
 
 

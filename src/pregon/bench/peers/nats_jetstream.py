@@ -58,6 +58,11 @@ class NatsJetStream:
         """End the server."""
         self._servers.stop()
 
+    @property
+    def port(self) -> int:
+        """The loopback port of the server, once it is started."""
+        return self._port
+
     def publish(self, topic: str, bodies: Sequence[bytes], in_flight: int) -> float:
         """Publish with a sliding window of `in_flight` messages."""
         times_s = asyncio.run(self._publish(topic, bodies, in_flight))

@@ -62,6 +62,11 @@ class RabbitmqQuorum:
         """End the server, then its port mapper."""
         self._servers.stop()
 
+    @property
+    def port(self) -> int:
+        """The loopback port of the server, once it is started."""
+        return self._port
+
     def publish(self, topic: str, bodies: Sequence[bytes], in_flight: int) -> float:
         """Publish with a sliding window of `in_flight` unconfirmed messages."""
         times_s = _Publishing(self._port, topic, bodies, in_flight).run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 from msgspec import Meta
@@ -19,6 +20,7 @@ from pregon.errors import (
     BadRequest,
     DeadlinePassed,
     LimitReached,
+    NotFound,
     PoisonRequest,
     QueueFull,
     ServiceFailed,
@@ -127,7 +129,7 @@ async def ask(desk: Desk, exchange: Exchange) -> Answer:
         return json_answer({"service": name, "state": "answered", "frames": [_frame(one) for one in frames]})
     (id,) = await desk.answer(services.ask(caller, name, body, options))
     durable_id = id.decode()
-    where = (b"location", f"/v1/services/{name}/requests/{durable_id}".encode("ascii", "replace"))
+    where = (b"location", f"/v1/services/{name}/requests/{quote(durable_id, safe='')}".encode())
     waited = desk.answer(services.collect(caller, durable_id, wanted.wait_ms))
     result: Result = await exchange.unless_gone(waited, desk.stopping)
     return json_answer(_shown(result), 202 if result.state == WAITING else 200, [where])
@@ -137,7 +139,10 @@ async def collect(desk: Desk, exchange: Exchange) -> Answer:
     """The result of a durable request."""
     services, caller, wanted = desk.require_services(), desk.caller(exchange), exchange.query(CollectQuery)
     ticket = services.collect(caller, exchange.params["id"], wanted.wait_ms)
-    return json_answer(_shown(await exchange.unless_gone(desk.answer(ticket), desk.stopping)))
+    result: Result = await exchange.unless_gone(desk.answer(ticket), desk.stopping)
+    if result.service.partition("@")[0] != exchange.params["type"]:
+        raise NotFound(f"{exchange.params['type']} has no durable request {exchange.params['id']!r}")
+    return json_answer(_shown(result))
 
 
 async def list_durable(desk: Desk, exchange: Exchange) -> Answer:

@@ -225,19 +225,17 @@ class ServicesDoor:
         assert front is not None and back is not None
         while broker.to_back or broker.to_front:
             to_back, broker.to_back = broker.to_back, []
+            unsent: dict[bytes, list[list[bytes]]] = {}
             for frames in to_back:
-                if not _send_one(back, frames):
-                    self._worker_unreachable(frames[0])
+                if frames[0] in unsent or not _send_one(back, frames):
+                    unsent.setdefault(frames[0], []).append(frames)
+            for identity, what in unsent.items():
+                self.parts.worker_unreachable(identity, what)
             to_front = list(broker.to_front)
             broker.to_front.clear()
             for frames in to_front:
                 if not _send_one(front, frames):
                     broker.client_gone(frames[0])
-
-    def _worker_unreachable(self, identity: bytes) -> None:
-        worker = self.parts.broker.workers.get(identity)
-        if worker is not None:
-            self.parts.broker.give_up(worker, "its connection was lost")
 
     def _hand_over_traces(self, now_ms: float) -> None:
         if now_ms < self._traced_ms:

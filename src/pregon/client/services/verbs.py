@@ -1,0 +1,111 @@
+"""What can be asked of services, blocking: `Client` and `ServiceClient` have it from here.
+
+What is said and how it is read are in `ask` and `arguments`; how it travels in `sync_talk`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeVar, Unpack, overload
+
+from pregon.client.services.arguments import encode_arguments
+from pregon.client.services.ask import (
+    Ask,
+    AskOptions,
+    as_frames,
+    ask_collect,
+    ask_request,
+    ask_services,
+    ask_submit,
+)
+from pregon.client.services.mapping import Mapping, result_of
+from pregon.client.services.progress import MapProgress
+from pregon.client.services.sync_talk import SyncTalk
+
+T = TypeVar("T")
+IN_FLIGHT_DEFAULT = 500
+
+
+class ServiceVerbs(ABC):
+    """Asks services through a broker."""
+
+    timeout_ms: float
+
+    @abstractmethod
+    def _talk(self) -> SyncTalk:
+        """The connection to the broker, opened when it is first needed."""
+
+    def _ask_service(self, ask: Ask) -> Ask:
+        return self._talk().run(ask)
+
+    @overload
+    def request(self, service: str, /, *arguments: Any, returns: type[T], **options: Unpack[AskOptions]) -> T: ...
+    @overload
+    def request(self, service: str, /, *arguments: Any, returns: None = None, **options: Unpack[AskOptions]) -> Any: ...
+    def request(self, service: str, /, *arguments: Any, returns: Any = None, **options: Unpack[AskOptions]) -> Any:
+        """Ask a service and wait for its answer, of the type `returns`; raises the error that comes in its place.
+
+        Each argument is one frame. Options: `timeout_ms`, `retries`, `priority`, `deadline_ms`, `version`.
+        """
+        ask = ask_request(service, encode_arguments(arguments), self.timeout_ms, options)
+        return self._ask_service(ask).result(returns)
+
+    def request_frames(self, service: str, frames: Sequence[bytes | str], **options: Unpack[AskOptions]) -> list[bytes]:
+        """The same, frames for frames."""
+        return self._ask_service(ask_request(service, as_frames(frames), self.timeout_ms, options)).result_frames()
+
+    def map(
+        self,
+        service: str,
+        inputs: Iterable[Any],
+        *,
+        returns: Any = None,
+        in_flight: int = IN_FLIGHT_DEFAULT,
+        progress: bool = False,
+        return_errors: bool = False,
+        **options: Unpack[AskOptions],
+    ) -> Generator[Any, None, None]:
+        """Ask for every input, `in_flight` at once; the results come in the order of the inputs, as they are there.
+
+        An input is an argument, or a tuple of them. `progress` draws a bar on a terminal. An error ends the map, or is
+        given in its result's place with `return_errors`; what is still under way when the map is left is cancelled.
+        """
+        mapping = Mapping(service, inputs, in_flight, self.timeout_ms, options)
+        return self._map(mapping, MapProgress(service, inputs, is_wanted=progress), returns, return_errors)
+
+    def _map(
+        self, mapping: Mapping, progress: MapProgress, returns: Any, return_errors: bool
+    ) -> Generator[Any, None, None]:
+        talk, window = self._talk(), mapping.window
+        with progress:
+            try:
+                while True:
+                    talk.start(mapping.next_asks())
+                    while (ask := window.take()) is not None:
+                        progress.step()
+                        yield result_of(ask, returns, return_errors=return_errors)
+                        if window.has_news:
+                            talk.start(mapping.next_asks())
+                    if mapping.is_over:
+                        return
+                    talk.wait(lambda: mapping.is_ready, window)
+            finally:
+                talk.give_up(window.rest())
+
+    def submit(self, service: str, /, *arguments: Any, key: str = "", **options: Unpack[AskOptions]) -> str:
+        """Leave a durable request; returns its id when it is on the hub's disk. The same `key` is the same request."""
+        ask = ask_submit(service, encode_arguments(arguments), key, self.timeout_ms, options)
+        return str(self._ask_service(ask).result(str))
+
+    def collect(self, id: str, *, returns: Any = None, wait_ms: int = 0) -> Any:
+        """The result of a durable request; raises AnswerTimeout while there is none, or what it ended with."""
+        return self._ask_service(ask_collect(id, wait_ms, self.timeout_ms)).result(returns)
+
+    def collect_frames(self, id: str, *, wait_ms: int = 0) -> list[bytes]:
+        """The same, as frames."""
+        return self._ask_service(ask_collect(id, wait_ms, self.timeout_ms)).result_frames()
+
+    def services(self) -> Any:
+        """Who serves what, now."""
+        return self._ask_service(ask_services(self.timeout_ms)).result()
