@@ -34,12 +34,10 @@ _QUEUED_MAX = 20_000
 """Frames for one peer that does not read them; a client loses its answers, a worker counts as gone."""
 _MORE = int(zmq.SNDMORE | zmq.NOBLOCK)
 _LAST = int(zmq.NOBLOCK)
-_RCVMORE = int(zmq.RCVMORE)
 # pyzmq's own methods, without what its Python layer adds for kinds of sockets that these are not: measured, a message
 # of three frames is sent in a fifth of the time.
 _send_frame: Any = zmq.backend.Socket.send
 _receive_frame: Any = zmq.backend.Socket.recv
-_option: Any = zmq.backend.Socket.get
 _CONNECTING_MAX = 1_024
 """Connections that the system may hold until they are taken: a thousand clients may come at once."""
 
@@ -274,11 +272,13 @@ def _send_one(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
 
 def _receive_one(socket: zmq.Socket[bytes]) -> list[bytes]:
     """A whole message; raises zmq.Again if there is none."""
-    # After the identity there is always something.
-    frames = [_receive_frame(socket, _LAST), _receive_frame(socket, _LAST)]
-    while _option(socket, _RCVMORE):
-        frames.append(_receive_frame(socket, _LAST))
-    return frames
+    frames = [_receive_frame(socket, _LAST)]
+    # After the identity there is always something; whether there is more, a frame knows for less than the socket.
+    while True:
+        frame = _receive_frame(socket, _LAST, False)
+        frames.append(frame.bytes)
+        if not frame.more:
+            return frames
 
 
 def _user_id(frame: zmq.Frame) -> str:
