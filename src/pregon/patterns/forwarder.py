@@ -5,8 +5,13 @@ something waits at the front and nobody at the back can take it (no worker is th
 without pause and takes a whole core. So it is interrupted ten times a second to look whether this is so; if it is, a
 loop that sleeps holds the front and passes on only what comes from the back, until there is room again.
 
-    interrupted, 10/s             stuck: front has something, back takes nothing
-    zmq_proxy (C) ──────▶ look ──────▶ hold (Python, sleeps) ──────▶ back has room: zmq_proxy again
+                 ten times a second          nothing can move
+    zmq_proxy, in C ─────────▶ look ─────────────▶ hold, in Python: sleeps
+        ▲                        │ all is well         │ there is room again
+        └────────────────────────┴─────────────────────┘
+
+libzmq moves up to 1,000 messages in one go, and waits in the middle of them when the queues at the back get full: until
+there is room for the rest, answers wait too.
 
 Promises:
 - Nothing is reordered, and nothing dropped, by passing from one loop to the other: both move whole messages.
@@ -58,8 +63,7 @@ class Forwarder:
             few = Options(queue_messages_max=10, linger_ms=0)
             self._interrupts = open_socket(zmq.PAIR, bind=_CONTROL, options=few, context=self.context)
             self._interrupter = open_socket(zmq.PAIR, connect=_CONTROL, options=few, context=self.context)
-        except BaseException:
-            # Whatever it was, it goes on to the caller, who has nothing to close.
+        except BaseException:  # Whatever it was, it goes on to the caller, who has nothing to close.
             self.context.destroy(linger=0)
             raise
         self.front, self.back = bound_address(self._front), bound_address(self._back)

@@ -138,8 +138,7 @@ def open_socket(kind: int, **where: Unpack[Where]) -> Socket:
             endpoints.bind(socket, address)
         for address in connects:
             endpoints.connect(socket, address)
-    except BaseException:
-        # Whatever it was, it goes on to the caller, who has no socket to close.
+    except BaseException:  # Whatever it was, it goes on to the caller, who has no socket to close.
         socket.close(linger=0)
         raise
     return socket
