@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, Parts] = {
     "chat": SHARED | _parts("client pregon"),
     "spark": SHARED | _parts("client pregon"),
     # ZeroMQ without a hub
-    "patterns": GROUND,
+    "patterns": GROUND | _parts("wire"),
     # what stands on both sides
     "testing": BELOW_CLI,
     "bench": (BELOW_CLI - _parts("edges")) | _parts("testing"),

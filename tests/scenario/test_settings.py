@@ -97,7 +97,7 @@ def test_the_command_line_wins_over_variables_and_variables_over_the_file(tmp_pa
     hub = HubProcess(tmp_path / "by-option", feed=by_variable, zmq=by_variable, config=str(file))
 
     try:
-        hub.options = ["--data", str(hub.data), "--zmq", hub.url]
+        hub.options = ["--data", str(hub.data), "--zmq", hub.url, "--services-front", ""]
         hub.start()
         status = hub.status()
         with hub.client() as client, pytest.raises(Exception, match="10"):

@@ -15,6 +15,7 @@ import zmq
 
 from pregon.errors import HubUnreachable, SettingsInvalid
 from pregon.limits import FRAME_BYTES_MAX
+from pregon.wire.keepalive import keep_alive
 
 DEFAULT_TIMEOUT_MS = 10_000.0
 ASK_AGAIN_MS = 3_000.0
@@ -31,8 +32,7 @@ def open_socket(context: zmq.Context[Any], address: str) -> Any:
     socket.setsockopt(zmq.RECONNECT_IVL, 20)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
     # A hub whose machine vanished without a word is noticed.
-    socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
+    keep_alive(socket, 2)
     try:
         socket.connect(address)
     except zmq.ZMQError as error:

@@ -22,6 +22,7 @@ from pregon.errors import AnswerTimeout, SettingsInvalid
 from pregon.limits import FRAME_BYTES_MAX
 from pregon.patterns import endpoints
 from pregon.patterns.endpoints import Socket
+from pregon.wire.keepalive import keep_alive
 
 QUEUE_MESSAGES_MAX = 1_000_000
 MS_MAX = 24 * 60 * 60 * 1_000
@@ -180,8 +181,7 @@ def configure(socket: Socket, options: Options) -> None:
     socket.setsockopt(zmq.RECONNECT_IVL, 20)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 1_000)
     # A peer whose machine vanished without a word is noticed, and its queue given back.
-    socket.setsockopt(zmq.HEARTBEAT_IVL, 5_000)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20_000)
+    keep_alive(socket, 5)
     if options.wait_ms is not None:
         socket.setsockopt(zmq.SNDTIMEO, options.wait_ms)
         socket.setsockopt(zmq.RCVTIMEO, options.wait_ms)

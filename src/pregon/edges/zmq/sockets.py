@@ -10,6 +10,7 @@ import zmq
 
 from pregon import limits
 from pregon.errors import AddressInUse, SettingsInvalid
+from pregon.wire.keepalive import keep_alive
 
 
 def bind(
@@ -26,8 +27,7 @@ def bind(
     socket.setsockopt(zmq.SNDHWM, sndhwm)
     socket.setsockopt(zmq.MAXMSGSIZE, limits.FRAME_BYTES_MAX)
     # A peer that vanished without a word is noticed, and its queue given back.
-    socket.setsockopt(zmq.HEARTBEAT_IVL, 5_000)
-    socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 20_000)
+    keep_alive(socket, 5)
     if prepare is not None:
         prepare(socket)
     try:
