@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from pregon.errors import BadRequest, Forbidden, LimitReached, PregonError, ServiceFailed
 from pregon.limits import SERVICE_BODY_BYTES_MAX, SERVICE_FRAMES_MAX, SERVICE_TYPES_MAX, SERVICE_WORKERS_MAX
-from pregon.services.broker import Broker, Frames
+from pregon.services.broker import Broker
+from pregon.services.ledger import Frames
 from pregon.services.line import Line
 from pregon.services.options import ANSWERS
 from pregon.services.rights import Rights
@@ -21,6 +22,8 @@ from pregon.wire.services import NO_ID, Hello, Welcome
 
 _WHO_ARE_YOU = wire.encode_head(wire.HELLO)
 _MESSAGE_CHARACTERS_MAX = 2_000
+_ASK_AGAIN_MS = 1_000.0
+_ASKED_REMEMBERED = 10_000
 
 
 class Back:
@@ -30,61 +33,73 @@ class Back:
         self._broker = broker
         self._watch = watch
         self._rights = rights
+        self._asked_ms: dict[bytes, float] = {}
+        """When unknown ones were asked who they are."""
 
     def take(self, frames: Frames, user: str = "") -> None:
         """One message, the sender's identity first."""
         if len(frames) < 2:
             self._broker.counts.malformed += 1
             return
+        broker = self._broker
         head = frames[1]
-        if head[:4] == b"PGS1":
-            worker = self._broker.workers.get(frames[0])
-            if worker is not None and head[4:5] == b"A" and len(head) > 12 and worker.state != LOST:
-                # The usual message: an answer of one that is known.
-                worker.heard_ms = self._broker.now_ms
-                if len(head) > 13 and (load := wire.decode_load(head[13:])) is not None:
+        worker = broker.workers.get(frames[0])
+        if worker is not None and worker.user != user:
+            # The identity is another's now, who may not serve the same.
+            self._replace(worker, "somebody else came with its identity")
+            worker = None
+        if head[:5] == b"PGS1A" and worker is not None and worker.state != LOST and not worker.is_plain:
+            # The usual message: an answer of one that is known.
+            worker.heard_ms = broker.now_ms
+            if len(head) != 13:
+                if len(head) < 13:
+                    self._take_rich(frames[0], worker, frames[1:], user)
+                    return
+                load = wire.decode_load(head[13:])
+                if load is not None:
                     worker.load = load
+            if len(frames) == 3 and len(frames[2]) <= SERVICE_BODY_BYTES_MAX:
+                broker.answered(worker, head[5:13], frames[2:])
+            else:
                 self._answer(worker, head[5:13], frames[2:])
-                return
+        elif head[:4] == b"PGS1":
             self._take_rich(frames[0], worker, frames[1:], user)
         elif head == b"" and len(frames) > 4 and frames[3] == b"":
-            self._take_plain(frames[0], frames[2], frames[4:], user)
+            self._take_plain(frames[0], worker, frames[2], frames[4:], user)
         else:
-            self._broker.counts.malformed += 1
+            broker.counts.malformed += 1
 
     # The plain form.
 
-    def _take_plain(self, identity: bytes, client: bytes, said: Frames, user: str) -> None:
+    def _take_plain(self, identity: bytes, worker: Worker | None, client: bytes, said: Frames, user: str) -> None:
         broker = self._broker
-        worker = broker.workers.get(identity)
-        if worker is None or not worker.is_plain:
+        if worker is None or not worker.is_plain or not client:
             if client:
                 # Of one that we never met (the broker was started anew): it has no work of ours, but it asks for some.
                 broker.counts.answers_unknown += 1
                 said = [b""]
+            if worker is not None:
+                self._replace(worker, "it registered again")
             self._register_plain(identity, said, user)
             return
         worker.heard_ms = broker.now_ms
         if worker.state == LOST:
-            if client:
+            if worker.late:
                 broker.counts.answers_late += 1
                 worker.late.clear()
+            else:
+                broker.counts.answers_unknown += 1
             broker.join(worker)
             return
-        work = next(iter(worker.in_hand.items()), None)
-        if work is None:
-            if client:
-                broker.counts.answers_unknown += 1
-            return
-        work_id, request = work
-        if client == request.asker.identity:
-            self._answer(worker, work_id, said)
-            return
-        # It registers again, or answers somebody else: whichever, it does not work on what it was given.
-        if client:
-            broker.counts.answers_unknown += 1
-        broker.give_up(worker, "it gave no answer and asked for more")
-        broker.join(worker)
+        for work_id, request in worker.in_hand.items():
+            if client == request.asker.identity:
+                self._answer(worker, work_id, said)
+                return
+        # It answers somebody else: it does not work on what it was given.
+        broker.counts.answers_unknown += 1
+        if worker.in_hand:
+            broker.give_up(worker, "it answered somebody else")
+            broker.join(worker)
 
     def _register_plain(self, identity: bytes, said: Frames, user: str) -> None:
         try:
@@ -110,7 +125,9 @@ class Back:
             if head.kind == wire.HELLO:
                 self._hello(identity, wire.decode_hello(head.tail), user)
             elif worker is None or worker.is_plain:
-                self._broker.to_back.append([identity, _WHO_ARE_YOU])
+                if head.kind in (wire.ANSWER, wire.ERROR):
+                    self._broker.counts.answers_unknown += 1
+                self._ask_who(identity)
             else:
                 self._hear(worker, head, frames[1:])
         except PregonError as error:
@@ -123,15 +140,11 @@ class Back:
         if head.kind in (wire.ANSWER, wire.BEAT):
             load = wire.decode_load(head.tail)
             if load is not None:
-                worker.load = load
+                broker.load_told(worker, load)
         if head.kind == wire.ANSWER:
             self._answer(worker, head.id, body)
         elif head.kind == wire.ERROR:
-            failure = wire.decode_failure(head.tail)
-            if isinstance(failure.load, float):
-                worker.load = failure.load
-            text = failure.message[:_MESSAGE_CHARACTERS_MAX] or failure.code[:100]
-            broker.answered(worker, head.id, ServiceFailed(text))
+            self._fail(worker, head)
         elif head.kind == wire.GIVE_BACK:
             broker.given_back(worker, head.id)
             return
@@ -143,16 +156,28 @@ class Back:
         if worker.state == LOST:
             broker.join(worker)
 
+    def _fail(self, worker: Worker, head: wire.Head) -> None:
+        try:
+            failure = wire.decode_failure(head.tail)
+        except BadRequest:
+            # Its words cannot be read; that it failed can, and its client need not wait for more.
+            self._broker.counts.malformed += 1
+            failure = wire.Failure()
+        if isinstance(failure.load, float):
+            worker.load = failure.load
+        text = failure.message[:_MESSAGE_CHARACTERS_MAX] or failure.code[:100]
+        self._broker.answered(worker, head.id, ServiceFailed(text))
+
     def _hello(self, identity: bytes, hello: Hello, user: str) -> None:
         broker = self._broker
+        self._asked_ms.pop(identity, None)
         lines = self._lines_of(hello.types, user)
         before = broker.workers.get(identity)
         if before is None:
             self._require_space()
         else:
             # The same one, started anew or told to say hello: it has nothing any more of what it was given.
-            broker.give_up(before, "it said hello again")
-            broker.forget(before)
+            self._replace(before, "it said hello again")
         worker = Worker(identity, lines, hello.slots, hello.load, broker.now_ms)
         if before is not None:
             worker.late = before.late
@@ -165,12 +190,28 @@ class Back:
         broker.to_back.append([identity, wire.encode_head(wire.WELCOME, NO_ID, wire.encode_json(welcome))])
         self._take_in(worker, user)
 
+    def _ask_who(self, identity: bytes) -> None:
+        """Ask one that we do not know to say hello; not for each of the messages that it sent meanwhile."""
+        now_ms = self._broker.now_ms
+        if now_ms - self._asked_ms.get(identity, -_ASK_AGAIN_MS) < _ASK_AGAIN_MS:
+            return
+        if len(self._asked_ms) >= _ASKED_REMEMBERED:
+            self._asked_ms.clear()
+        self._asked_ms[identity] = now_ms
+        self._broker.to_back.append([identity, _WHO_ARE_YOU])
+
     # Both.
 
     def _take_in(self, worker: Worker, user: str) -> None:
         worker.user = user
         self._broker.join(worker)
         self._watch.joined(worker)
+
+    def _replace(self, worker: Worker, reason: str) -> None:
+        """It has nothing any more of what it was given, and another takes its place."""
+        if worker.in_hand or worker.overdue:
+            self._broker.give_up(worker, reason)
+        self._broker.forget(worker)
 
     def _require_space(self) -> None:
         workers = self._broker.workers
@@ -193,9 +234,7 @@ class Back:
         return list(lines.values())
 
     def _answer(self, worker: Worker, work_id: bytes, body: Frames) -> None:
-        if len(body) == 1 and len(body[0]) <= SERVICE_BODY_BYTES_MAX:
-            self._broker.answered(worker, work_id, body)
-        elif not body or len(body) > SERVICE_FRAMES_MAX or wire.body_bytes(body) > SERVICE_BODY_BYTES_MAX:
+        if not body or len(body) > SERVICE_FRAMES_MAX or wire.body_bytes(body) > SERVICE_BODY_BYTES_MAX:
             self._broker.answered(
                 worker,
                 work_id,

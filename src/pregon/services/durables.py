@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 from pregon.errors import (
@@ -44,7 +45,7 @@ from pregon.wire.services import RequestOptions, body_bytes
 
 _RETRY_MS = 1_000.0
 _FORGET_MS = 30_000.0
-_NOBODY = b"durable"
+_NOBODY = Asker(b"durable")
 
 
 class Journal(Protocol):
@@ -86,10 +87,14 @@ class Durables:
         self._journal = journal
         self._accepting = 0
         self._accepting_bytes = 0
+        self._saving_bytes = 0
+        """Of answers that are not on disk yet."""
         self.count = 0
-        """Durable requests without a result."""
+        """Durable requests without a result on disk."""
         self._collectors: dict[str, list[_Collector]] = {}
         self._collecting = 0
+        self._first_until_ms = inf
+        """Until then no collector need be told that it waited long enough."""
         self._unsaved: list[tuple[Result, int]] = []
         self._retry_ms = self._forget_ms = 0.0
         broker.keeper = self
@@ -120,10 +125,12 @@ class Durables:
             deadline_in_ms=options.deadline_ms,
         )
         size = body_bytes(body)
+        line.accepting += 1
         self._accepting += 1
         self._accepting_bytes += size
 
         def then(accepted: bool | PregonError) -> None:
+            line.accepting -= 1
             self._accepting -= 1
             self._accepting_bytes -= size
             if isinstance(accepted, PregonError):
@@ -131,23 +138,24 @@ class Durables:
                 return
             self._broker.replies.accept(asker, id, entry.id)
             if accepted:
-                # On its own line, even if that was forgotten meanwhile because it looked unused.
-                self._work_on(entry, self._broker.lines.setdefault(line.key, line), asker.turn)
+                self._work_on(entry, line, asker)
 
         journal.accept(entry, then)
 
     def _require_room(self, line: Line, size: int) -> None:
         if not line.options.durable:
             raise BadRequest(f"requests to {line.type} are not durable: ask without that, or have it allowed")
-        if len(line.waiting) + self._accepting >= line.options.queue_max:
+        if line.waiting.count + line.accepting >= line.options.queue_max:
             raise QueueFull(f"{line.options.queue_max} requests wait for {line.name} already: ask again after a pause")
         if self.count + self._accepting >= SERVICE_DURABLE_MAX:
             raise LimitReached(f"{SERVICE_DURABLE_MAX} durable requests wait for their results already")
-        if self._broker.held_bytes + self._accepting_bytes + size > SERVICE_QUEUED_BYTES_MAX:
+        held_bytes = self._broker.held_bytes + self._accepting_bytes + self._saving_bytes
+        if held_bytes + size > SERVICE_QUEUED_BYTES_MAX:
             raise QueueFull("the broker holds as many bytes as it may: ask again after a pause")
 
-    def _work_on(self, entry: Entry, line: Line, turn: bytes = _NOBODY) -> None:
-        asker = Asker(turn or _NOBODY, is_plain=True, user=entry.user)
+    def _work_on(self, entry: Entry, line: Line, whose: Asker = _NOBODY) -> None:
+        # It waits in the turn of who asked, but it is not that one's to cancel, nor to be told of.
+        asker = Asker(whose.identity, whose.envelope, is_plain=True, user=entry.user)
         request = Request(asker, b"", line, entry.body, self._broker.now_ms)
         request.durable_id = entry.id
         request.priority = entry.priority
@@ -164,7 +172,9 @@ class Durables:
     def shelve(self, entry: Entry, reason: str) -> None:
         """Show one again that was set aside by a broker that is no more."""
         line = self._broker.lines.require(entry.service)
-        request = Request(Asker(_NOBODY, is_plain=True, user=entry.user), b"", line, entry.body, self._broker.now_ms)
+        request = Request(
+            Asker(_NOBODY.identity, is_plain=True, user=entry.user), b"", line, entry.body, self._broker.now_ms
+        )
         request.durable_id, request.attempts, request.is_done = entry.id, entry.attempts, True
         self._broker.poison.add(request, self._broker.now_ms, reason)
 
@@ -176,7 +186,6 @@ class Durables:
 
     def finished(self, request: Request, outcome: Body | PregonError) -> None:
         """Store the outcome, then tell who waits for it."""
-        self.count -= 1
         is_error = isinstance(outcome, PregonError)
         result = Result(
             id=request.durable_id,
@@ -188,13 +197,17 @@ class Durables:
             message=str(outcome) if is_error else "",
             attempts=request.attempts,
         )
+        self._saving_bytes += body_bytes(result.body)
         self._save(result, request.line.options.keep_results_ms)
 
     def _save(self, result: Result, keep_ms: int) -> None:
         def then(saved: bool | PregonError) -> None:
             if isinstance(saved, PregonError):
                 self._unsaved.append((result, keep_ms))
-            elif saved:
+                return
+            self.count -= 1
+            self._saving_bytes -= body_bytes(result.body)
+            if saved:
                 self._tell_collectors(result)
             else:
                 self._look_for_collectors(result.id)
@@ -229,15 +242,17 @@ class Durables:
             # Before the look: a result that is stored meanwhile finds who waits for it.
             self._collectors.setdefault(durable_id, []).append(collector)
             self._collecting += 1
+            self._first_until_ms = min(self._first_until_ms, collector.until_ms)
 
         def then(found: Result | PregonError | None) -> None:
             if wait_ms and collector not in self._collectors.get(durable_id, ()):
                 return  # It was told meanwhile.
-            if isinstance(found, Result) and found.state == WAITING and wait_ms:
+            what = self._what_for(asker, found, durable_id)
+            if wait_ms and isinstance(what, AnswerTimeout) and isinstance(found, Result) and found.state == WAITING:
                 return
             if wait_ms:
                 self._drop_collector(durable_id, collector)
-            self._broker.replies.reply(asker, id, self._what_for(asker, found, durable_id))
+            self._broker.replies.reply(asker, id, what)
 
         journal.look(durable_id, then)
 
@@ -260,11 +275,8 @@ class Durables:
 
     def tick(self, now_ms: float) -> None:
         """Those who waited long enough are told so; what could not be stored is tried again."""
-        for durable_id, waiting in list(self._collectors.items()):
-            for one in [one for one in waiting if one.until_ms <= now_ms]:
-                self._drop_collector(durable_id, one)
-                late = AnswerTimeout(f"{durable_id[:200]} is not answered yet: ask again, or wait longer")
-                self._broker.replies.reply(one.asker, one.id, late)
+        if now_ms >= self._first_until_ms:
+            self._end_collecting(now_ms)
         if self._journal is not None and now_ms >= self._forget_ms:
             self._forget_ms = now_ms + _FORGET_MS
             self._journal.forget_old()
@@ -273,3 +285,14 @@ class Durables:
             again, self._unsaved = self._unsaved, []
             for result, keep_ms in again:
                 self._save(result, keep_ms)
+
+    def _end_collecting(self, now_ms: float) -> None:
+        self._first_until_ms = inf
+        for durable_id, waiting in list(self._collectors.items()):
+            for one in list(waiting):
+                if one.until_ms > now_ms:
+                    self._first_until_ms = min(self._first_until_ms, one.until_ms)
+                    continue
+                self._drop_collector(durable_id, one)
+                late = AnswerTimeout(f"{durable_id[:200]} is not answered yet: ask again, or wait longer")
+                self._broker.replies.reply(one.asker, one.id, late)

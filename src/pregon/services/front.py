@@ -11,15 +11,18 @@ from typing import Protocol
 
 from pregon.errors import BadRequest, Forbidden, PregonError, TooLarge, VersionUnserved
 from pregon.limits import SERVICE_BODY_BYTES_MAX, SERVICE_ENVELOPE_FRAMES_MAX, SERVICE_FRAMES_MAX
-from pregon.services.broker import Broker, Frames
+from pregon.services.broker import Broker
+from pregon.services.ledger import Frames
 from pregon.services.line import Line
 from pregon.services.request import Asker, Request
-from pregon.services.rights import Rights
+from pregon.services.rights import Everybody, Rights
 from pregon.services.view import list_services
 from pregon.wire import services as wire
 from pregon.wire.services import NO_ID, RequestOptions
 
 _ASKERS_REMEMBERED = 10_000
+_IDENTITY_BYTES_MAX = 255
+"""Of a peer of ZeroMQ: no broker puts more into an envelope."""
 
 
 class DurableDesk(Protocol):
@@ -40,6 +43,7 @@ class Front:
     def __init__(self, broker: Broker, rights: Rights, desk: DurableDesk) -> None:
         self._broker = broker
         self._rights = rights
+        self._is_for_everybody = isinstance(rights, Everybody)
         self._desk = desk
         self._askers: dict[bytes, Asker] = {}
 
@@ -48,15 +52,15 @@ class Front:
         if len(frames) < 2:
             self._broker.counts.malformed += 1
             return
-        if frames[1][:4] == b"PGS1":
-            self.take_rich(self._asker(frames[0], user), frames[1], frames[2:])
+        head = frames[1]
+        if head[:4] == b"PGS1":
+            asker = self._askers.get(frames[0])
+            if asker is None or asker.user != user:
+                asker = self._remember(frames[0], user)
+            self.take_rich(asker, head, frames[2:])
             return
-        try:
-            end = frames.index(b"", 1, SERVICE_ENVELOPE_FRAMES_MAX + 2) + 1
-        except ValueError:
-            self._broker.counts.malformed += 1
-            return
-        if len(frames) == end:
+        end = _envelope_end(frames)
+        if not 0 < end < len(frames):
             self._broker.counts.malformed += 1
         elif frames[end][:4] == b"PGS1":
             self.take_rich(Asker(frames[0], frames[1:end], user=user), frames[end], frames[end + 1 :])
@@ -64,20 +68,17 @@ class Front:
             asker = Asker(frames[0], frames[1:end], is_plain=True, user=user)
             self._ask(asker, NO_ID, self._broker.lines.default, frames[end:])
 
-    def _asker(self, identity: bytes, user: str) -> Asker:
-        """The one of a bare DEALER, which asks again and again."""
-        asker = self._askers.get(identity)
-        if asker is None or asker.user != user:
-            if len(self._askers) >= _ASKERS_REMEMBERED:
-                self._askers.clear()
-            asker = self._askers[identity] = Asker(identity, user=user)
+    def _remember(self, identity: bytes, user: str) -> Asker:
+        """A bare DEALER, which asks again and again."""
+        if len(self._askers) >= _ASKERS_REMEMBERED:
+            self._askers.clear()
+        asker = self._askers[identity] = Asker(identity, user=user)
         return asker
 
     def take_rich(self, asker: Asker, head: bytes, body: Frames) -> None:
         """A message of PGS/1, from whoever it is."""
-        kind = head[4] if len(head) > 12 else 0
         id = head[5:13]
-        if kind == wire.REQUEST:
+        if head[4:5] == b"R":
             line = self._broker.lines.get(head[13:])
             if line is not None and not line.version:
                 # The usual request: a type that is known, and no options.
@@ -95,9 +96,12 @@ class Front:
             name, options = wire.decode_request(head.tail)
             if "@" in name:
                 raise BadRequest("a version is asked for in the options, not in the type")
+            # In this order: who has no right learns nothing, and makes no line.
+            if not self._has_right(asker, head.id, name):
+                return
             line = self._find_line(name, options.version)
             if options.durable:
-                if self._has_right(asker, head.id, line) and self._is_sound(asker, head.id, body):
+                if self._is_sound(asker, head.id, body):
                     self._desk.submit(asker, head.id, line, body, options)
             else:
                 self._ask(asker, head.id, line, body, options)
@@ -126,28 +130,27 @@ class Front:
         raise VersionUnserved(f"no worker serves version {version[:40]} of {name}; served now: {served or 'none'}")
 
     def _ask(self, asker: Asker, id: bytes, line: Line, body: Frames, options: RequestOptions | None = None) -> None:
+        if not self._is_for_everybody and not self._has_right(asker, id, line.type):
+            return
+        if (len(body) != 1 or len(body[0]) > SERVICE_BODY_BYTES_MAX) and not self._is_sound(asker, id, body):
+            return
         broker = self._broker
-        if not self._has_right(asker, id, line) or not self._is_sound(asker, id, body):
-            return
-        if not asker.is_plain and (asker.turn, id) in broker.under_way:
-            broker.counts.duplicates += 1
-            return
         request = Request(asker, id, line, body, broker.now_ms)
         if options is not None:
             request.take_options(options)
         broker.ask(request)
 
-    def _has_right(self, asker: Asker, id: bytes, line: Line) -> bool:
+    def _has_right(self, asker: Asker, id: bytes, job_type: str) -> bool:
         # Who asks from inside the hub was asked for its key there.
-        if asker.tell is not None or self._rights.may_ask(asker.user, line.type):
+        if asker.tell is not None or self._rights.may_ask(asker.user, job_type):
             return True
-        self._broker.refuse(asker, id, Forbidden(f"{line.type} is not for you: ask the administrator for a CURVE key"))
+        self._broker.refuse(
+            asker, id, Forbidden(f"{job_type[:100]} is not for you: ask the administrator for a CURVE key")
+        )
         return False
 
     def _is_sound(self, asker: Asker, id: bytes, body: Sequence[bytes]) -> bool:
         count = len(body)
-        if count == 1 and len(body[0]) <= SERVICE_BODY_BYTES_MAX:
-            return True
         error: PregonError | None = None
         if not count:
             error = BadRequest("a request has a body: at least one frame after the head, which may be empty")
@@ -158,3 +161,15 @@ class Front:
         if error is not None:
             self._broker.refuse(asker, id, error)
         return error is None
+
+
+def _envelope_end(frames: Frames) -> int:
+    """Where the content begins, after the identity, what brokers on the way have put before it, and the delimiter.
+
+    0 if there is no delimiter, or if those were no brokers.
+    """
+    try:
+        end = frames.index(b"", 1, SERVICE_ENVELOPE_FRAMES_MAX + 2) + 1
+    except ValueError:
+        return 0
+    return 0 if end > 2 and any(len(frame) > _IDENTITY_BYTES_MAX for frame in frames[1:end]) else end

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 from pregon.services.options import ServiceOptions
 from pregon.services.policies import Pool, make_pool
 from pregon.services.request import Request
 from pregon.services.waiting import FairQueue
-from pregon.services.worker import READY, Worker
+from pregon.services.worker import Worker
 
 _SMOOTHING = 0.05
 _SAMPLES_MIN = 10
@@ -18,8 +16,8 @@ class Line:
     """One queue and one pool. `sqrt` and `sqrt@2` are two lines; a worker of version 2 stands in both."""
 
     __slots__ = (
-        "answered", "failed", "in_hand", "key", "name", "options", "pool", "redispatched", "refused", "samples", "tail",
-        "type", "version", "waiting", "work_ms", "workers",
+        "accepting", "answered", "failed", "in_hand", "key", "known", "name", "options", "pool", "redispatched",
+        "refused", "samples", "slots", "type", "version", "waiting", "work_ms", "workers",
     )  # fmt: skip
 
     def __init__(self, name: str, options: ServiceOptions) -> None:
@@ -30,7 +28,14 @@ class Line:
         self.pool: Pool = make_pool(options.policy)
         self.waiting = FairQueue()
         self.workers: set[Worker] = set()
-        self.in_hand: OrderedDict[bytes, Request] = OrderedDict()
+        """Those that take work."""
+        self.slots = 0
+        """All of theirs."""
+        self.known = 0
+        """Workers that stand in it, those included that were given up and may come back."""
+        self.accepting = 0
+        """Durable requests that are being stored."""
+        self.in_hand: dict[bytes, Request] = {}
         """What workers have, by number, the oldest first."""
         self.answered = 0
         self.failed = 0
@@ -45,29 +50,28 @@ class Line:
     @property
     def is_unused(self) -> bool:
         """Whether nothing would be lost if it were forgotten."""
-        return not self.workers and not self.in_hand and not self.waiting
+        return not (self.known or self.in_hand or self.waiting.count or self.accepting)
 
     def set_options(self, options: ServiceOptions) -> None:
         """Run it in another way, from now on; what waits and what is under way stays."""
         if options.policy != self.options.policy:
             self.pool = make_pool(options.policy)
             for worker in sorted(self.workers, key=lambda one: one.idle_mark):
-                for _ in range(worker.free if worker.state == READY else 0):
+                for _ in range(worker.free):
                     self.pool.offer(worker)
         self.options = options
 
     def worked(self, took_ms: float) -> None:
         """A request was answered: remember how long that takes."""
-        self.samples += 1
-        self.work_ms += (took_ms - self.work_ms) * (_SMOOTHING if self.samples > _SAMPLES_MIN else 1 / self.samples)
+        weight = _SMOOTHING
+        if self.samples < _SAMPLES_MIN:
+            self.samples += 1
+            weight = 1 / self.samples
+        self.work_ms += (took_ms - self.work_ms) * weight
 
     def expected_ms(self, priority: int) -> float:
         """When a request of this priority would be answered if it came now; 0 while that cannot be told."""
-        if self.samples < _SAMPLES_MIN:
+        if self.samples < _SAMPLES_MIN or not self.slots:
             return 0.0
-        slots = sum(worker.slots for worker in self.workers if worker.state == READY)
-        if not slots:
-            return 0.0
-        ahead = self.waiting.ahead_of(priority)
-        turns = (ahead + len(self.in_hand)) // slots
+        turns = (self.waiting.ahead_of(priority) + len(self.in_hand)) // self.slots
         return self.work_ms * (turns + 1)

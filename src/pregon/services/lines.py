@@ -9,6 +9,7 @@ from pregon.services.line import Line
 from pregon.services.options import ServiceOptions
 
 DEFAULT_TYPE = "default"
+_LOOK_EVERY = 100
 
 
 class Lines(dict[bytes, Line]):
@@ -20,6 +21,10 @@ class Lines(dict[bytes, Line]):
         """Of a service that has none of its own."""
         self.own_options: dict[str, ServiceOptions] = {}
         """Of the services that are run in a way of their own, by job type."""
+        self.changes = 0
+        """How often options were set, for who plans by them."""
+        self._refused = 0
+        """Lines that were not made, one after another, because there were too many."""
         self.default = self.require(default_type)
         """Where requests go that name no type."""
 
@@ -48,13 +53,19 @@ class Lines(dict[bytes, Line]):
             self.own_options.pop(job_type, None)
         else:
             self.own_options[job_type] = options
+        self.changes += 1
         for line in self.values():
             if line.type == job_type:
                 line.set_options(self.options_of(job_type))
 
     def _forget_unused(self) -> None:
-        for key, line in list(self.items()):
-            if line.is_unused and line is not self.default:
-                del self[key]
-        if len(self) >= SERVICES_MAX:
+        # Looking through all of them for each of a flood of types would keep the others waiting.
+        self._refused += 1
+        if self._refused % _LOOK_EVERY == 1:
+            for key, line in list(self.items()):
+                if line.is_unused and line is not self.default:
+                    del self[key]
+        if len(self) < SERVICES_MAX:
+            self._refused = 0
+        else:
             raise LimitReached(f"the broker knows {SERVICES_MAX} job types already: ask for one of those")

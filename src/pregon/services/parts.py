@@ -10,9 +10,10 @@ from __future__ import annotations
 from pregon.errors import BadRequest, NotFound
 from pregon.model.service import Entry
 from pregon.services.back import Back
-from pregon.services.broker import Broker, Frames
+from pregon.services.broker import Broker
 from pregon.services.durables import Durables, Journal
 from pregon.services.front import Front
+from pregon.services.ledger import Frames
 from pregon.services.options import ServiceOptions
 from pregon.services.poison import Poison
 from pregon.services.request import Asker, Body, Told
@@ -52,7 +53,7 @@ class Parts:
 
     def cancel(self, id: bytes) -> None:
         """Nobody waits any more for the answer to a request from inside the hub."""
-        request = self.broker.under_way.get((_INSIDE, id))
+        request = self.broker.under_way.get(((), id))
         if request is not None:
             self.broker.cancel(request)
 

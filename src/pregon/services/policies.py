@@ -21,7 +21,7 @@ from collections import deque
 from typing import Protocol
 
 from pregon.services.options import LEAST_LOADED, ROUND_ROBIN
-from pregon.services.worker import READY, Worker
+from pregon.services.worker import Worker
 
 _SPARE_ENTRIES = 64
 
@@ -38,8 +38,19 @@ class Pool(Protocol):
         ...
 
     def forget(self, worker: Worker) -> None:
-        """It takes no more."""
+        """It takes no more, until it is offered again."""
         ...
+
+
+class _Place:
+    """A worker in a queue, however many times: once for each free slot, or once."""
+
+    __slots__ = ("count", "worker")
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.count = 0
+        """How many of its turns in the queue count; after it left, none."""
 
 
 class InTurn:
@@ -47,85 +58,101 @@ class InTurn:
 
     def __init__(self, *, is_by_slot: bool) -> None:
         self._is_by_slot = is_by_slot
-        self._turns: deque[Worker] = deque()
-        self._entries: dict[Worker, int] = {}
-        """How many places of each worker count; any more of them are passed over."""
-        self._count = 0
+        self._turns: deque[_Place] = deque()
+        self._places: dict[Worker, _Place] = {}
+        self._passed_over = 0
+        """Turns in the queue of workers that left."""
+
+    def __len__(self) -> int:
+        return len(self._turns)
 
     def offer(self, worker: Worker) -> None:
         """At the end of the queue."""
-        count = self._entries.get(worker, 0)
-        if count < (worker.slots if self._is_by_slot else 1):
-            self._entries[worker] = count + 1
-            self._count += 1
-            self._turns.append(worker)
+        place = self._places.get(worker)
+        if place is None:
+            place = self._places[worker] = _Place(worker)
+        if place.count < (worker.slots if self._is_by_slot else 1):
+            place.count += 1
+            self._turns.append(place)
 
     def take(self) -> Worker | None:
         """The first that has room."""
-        turns, entries = self._turns, self._entries
+        turns = self._turns
         while turns:
-            worker = turns.popleft()
-            count = entries.get(worker, 0)
-            if not count:
+            place = turns.popleft()
+            if not place.count:
+                self._passed_over -= 1
                 continue
-            entries[worker] = count - 1
-            self._count -= 1
-            if worker.free > 0 and worker.state == READY:
+            place.count -= 1
+            worker = place.worker
+            if worker.free:
                 if worker.free > 1 and not self._is_by_slot:
                     self.offer(worker)
                 return worker
         return None
 
     def forget(self, worker: Worker) -> None:
-        """Its places are passed over when their turn comes, or removed now if there are many like them."""
-        self._count -= self._entries.pop(worker, 0)
-        if len(self._turns) > 2 * self._count + _SPARE_ENTRIES:
-            left = dict(self._entries)
-            kept: deque[Worker] = deque()
-            for one in self._turns:
-                if left.get(one, 0):
-                    left[one] -= 1
-                    kept.append(one)
-            self._turns = kept
+        """Its turns are passed over when they come, or removed now if there are many like them."""
+        place = self._places.pop(worker, None)
+        if place is None:
+            return
+        self._passed_over += place.count
+        place.count = 0
+        if self._passed_over > len(self._turns) // 2 + _SPARE_ENTRIES:
+            self._turns = deque(one for one in self._turns if one.count)
+            self._passed_over = 0
 
 
 class ByLoad:
-    """A heap by load. The last offer of a worker counts; older ones are passed over."""
+    """A heap by load. The last entry of a worker counts; older ones are passed over."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, int, Worker]] = []
         self._newest: dict[Worker, int] = {}
         self._count = 0
 
+    def __len__(self) -> int:
+        return len(self._heap)
+
     def offer(self, worker: Worker) -> None:
         """By its load, and by how much of it is taken already, which it could not tell yet."""
-        self._push(worker, worker.slots - worker.free)
+        self._push(worker, worker.load + (worker.slots - worker.free) / worker.slots)
 
-    def _push(self, worker: Worker, busy: int) -> None:
+    def _push(self, worker: Worker, weight: float) -> None:
         self._count = count = self._count + 1
         self._newest[worker] = count
-        heapq.heappush(self._heap, (worker.load + busy / worker.slots, worker.idle_mark, count, worker))
+        heapq.heappush(self._heap, (weight, worker.idle_mark, count, worker))
+        self._tidy()
+
+    def _tidy(self) -> None:
         if len(self._heap) > 2 * len(self._newest) + _SPARE_ENTRIES:
             self._heap = [entry for entry in self._heap if self._newest.get(entry[3]) == entry[2]]
             heapq.heapify(self._heap)
 
     def take(self) -> Worker | None:
         """The least loaded that has room."""
-        heap, newest = self._heap, self._newest
-        while heap:
-            _, _, count, worker = heapq.heappop(heap)
+        newest = self._newest
+        while self._heap:
+            weight, _, count, worker = heapq.heappop(self._heap)
             if newest.get(worker) != count:
                 continue
             del newest[worker]
-            if worker.free > 0 and worker.state == READY:
-                if worker.free > 1:
-                    self._push(worker, worker.slots - worker.free + 1)
-                return worker
+            if not worker.free:
+                continue
+            now = worker.load + (worker.slots - worker.free) / worker.slots
+            if now > weight:
+                # Another pool has given it work since.
+                self._push(worker, now)
+                continue
+            if worker.free > 1:
+                self._push(worker, worker.load + (worker.slots - worker.free + 1) / worker.slots)
+            return worker
         return None
 
     def forget(self, worker: Worker) -> None:
         """Its entry is passed over when it comes up."""
-        self._newest.pop(worker, None)
+        if self._newest.pop(worker, None) is not None:
+            self._tidy()
 
 
 def make_pool(policy: str) -> Pool:

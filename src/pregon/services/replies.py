@@ -27,16 +27,23 @@ class Replies:
 
     def reply(self, asker: Asker, id: bytes, outcome: Body | PregonError) -> None:
         """An answer or an error for who asked."""
-        if asker.tell is not None:
+        if not isinstance(outcome, PregonError):
+            self.answer(asker, id, outcome)
+        elif asker.tell is not None:
             asker.tell(outcome)
-        elif isinstance(outcome, PregonError):
+        else:
             head = encode_head(ERROR, id, encode_failure(outcome))
             words = [f"error {outcome.code}: {outcome}".encode()] if asker.is_plain else []
             self.to_front.append([asker.identity, *asker.envelope, *words, head])
+
+    def answer(self, asker: Asker, id: bytes, body: Body) -> None:
+        """An answer for who asked."""
+        if asker.tell is not None:
+            asker.tell(body)
         elif asker.is_plain:
-            self.to_front.append([asker.identity, *asker.envelope, *outcome])
+            self.to_front.append([asker.identity, *asker.envelope, *body])
         else:
-            self.to_front.append([asker.identity, *asker.envelope, b"PGS1A" + id, *outcome])
+            self.to_front.append([asker.identity, *asker.envelope, b"PGS1A" + id, *body])
 
     def accept(self, asker: Asker, id: bytes, durable_id: str) -> None:
         """Yes, it is on disk."""

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from pregon.services.worker import Worker
 
 Body = list[bytes]
+Turn = bytes | tuple[bytes, ...]
+Key = tuple[Turn, bytes]
 Told = Callable[[Body | PregonError], None]
 """Who asked from inside the hub is called with the answer."""
 
@@ -38,8 +40,11 @@ class Asker:
         self.tell = tell
         self.user = user
         """Who it is by its CURVE key; empty for nobody known."""
-        self.turn: bytes = identity if len(envelope) < 2 else b"\0".join((identity, *envelope))
-        """Whose turn it is: clients behind a common proxy are told apart."""
+        self.turn: Turn = identity if len(envelope) < 2 else (identity, *envelope)
+        """Whose turn it is: clients behind a common proxy are told apart. No identity that a client gives itself is
+        another's turn: it is bytes, that of one behind a proxy a tuple, and that of the hub itself an empty one."""
+        if tell is not None:
+            self.turn = ()
 
 
 class Request:
@@ -47,13 +52,15 @@ class Request:
 
     __slots__ = (
         "arrived_ms", "asker", "attempts", "body", "deadline_ms", "durable_id", "ended_ms", "id", "is_done",
-        "is_queued", "killed", "line", "load", "outcome", "policy", "priority", "queued_ms", "sent_ms", "size",
+        "is_queued", "key", "killed", "line", "load", "outcome", "policy", "priority", "queued_ms", "sent_ms", "size",
         "work_id", "worker",
     )  # fmt: skip
 
     def __init__(self, asker: Asker, id: bytes, line: Line, body: Body, now_ms: float) -> None:
         self.asker = asker
         self.id = id
+        self.key: Key | None = None if asker.is_plain else (asker.turn, id)
+        """By which its client and the broker know it; None for one without a number."""
         self.line = line
         self.body = body
         self.size = len(body[0]) if len(body) == 1 else body_bytes(body)

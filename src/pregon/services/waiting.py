@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from pregon.services.request import Request
+from pregon.services.request import Request, Turn
 from pregon.wire.services import PRIORITY_MAX
 
 _Queue = OrderedDict[Request, None]
@@ -23,15 +23,18 @@ class FairQueue:
     """Who is next."""
 
     def __init__(self) -> None:
-        self._levels: list[OrderedDict[bytes, _Queue]] = [OrderedDict() for _ in range(PRIORITY_MAX + 1)]
+        self.count = 0
+        """How many wait."""
+        self._levels: list[OrderedDict[Turn, _Queue]] = [OrderedDict() for _ in range(PRIORITY_MAX + 1)]
         self._highest_first = self._levels[::-1]
+        self._sizes = [0] * (PRIORITY_MAX + 1)
+        """How many wait in each of them."""
         self._again: _Queue = OrderedDict()
         self._order: _Queue = OrderedDict()
         """Those that do not wait for ever, by when they were queued."""
-        self._count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return self.count
 
     def add(self, request: Request) -> None:
         """At the end of its client's queue."""
@@ -42,6 +45,7 @@ class FairQueue:
         if queue is None:
             clients[turn] = queue = OrderedDict()
         queue[request] = None
+        self._sizes[request.priority] += 1
 
     def add_again(self, request: Request) -> None:
         """Before all that wait."""
@@ -49,21 +53,19 @@ class FairQueue:
         self._again[request] = None
 
     def _enter(self, request: Request) -> None:
-        self._count += 1
+        self.count += 1
         request.is_queued = True
         if not request.durable_id:
             self._order[request] = None
 
     def _leave(self, request: Request) -> None:
-        self._count -= 1
+        self.count -= 1
         request.is_queued = False
         if not request.durable_id:
             del self._order[request]
 
-    def take(self) -> Request | None:
-        """The next one."""
-        if not self._count:
-            return None
+    def take(self) -> Request:
+        """The next one; for who knows that there is one."""
         if self._again:
             request, _ = self._again.popitem(last=False)
             self._leave(request)
@@ -76,9 +78,10 @@ class FairQueue:
                     clients.move_to_end(turn)
                 else:
                     del clients[turn]
+                self._sizes[request.priority] -= 1
                 self._leave(request)
                 return request
-        raise AssertionError("a request that waits is in no queue")
+        raise AssertionError("nothing waits here")
 
     def remove(self, request: Request) -> bool:
         """It waits no more; whether it did."""
@@ -93,21 +96,21 @@ class FairQueue:
         del queue[request]
         if not queue:
             del clients[request.asker.turn]
+        self._sizes[request.priority] -= 1
         return True
 
     def oldest(self) -> Request | None:
         """Who, of those that do not wait for ever, was queued first."""
         return next(iter(self._order)) if self._order else None
 
-    def of_client(self, turn: bytes) -> list[Request]:
+    def of_client(self, turn: Turn) -> list[Request]:
         """What a client has waiting."""
-        return [request for clients in self._levels for request in clients.get(turn, ())]
+        again = [request for request in self._again if request.asker.turn == turn]
+        return again + [request for clients in self._levels for request in clients.get(turn, ())]
 
     def ahead_of(self, priority: int) -> int:
         """How many of this priority or a higher one wait."""
-        if not self._count:
-            return 0
-        return len(self._again) + sum(len(queue) for clients in self._levels[priority:] for queue in clients.values())
+        return len(self._again) + sum(self._sizes[priority:])
 
     def all(self) -> list[Request]:
         """All of them, in no order that matters."""

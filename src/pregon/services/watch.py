@@ -16,6 +16,7 @@ Promises:
 from __future__ import annotations
 
 import heapq
+from itertools import takewhile
 
 from pregon.errors import AnswerTimeout, DeadlinePassed, PregonError, ServiceUnserved
 from pregon.services.broker import Broker
@@ -36,12 +37,19 @@ class Watch:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._deadlines: list[tuple[float, int, Request]] = []
+        self._deadlines_max = _SPARE_ENTRIES
+        """With so many it is time to drop those of requests that are done."""
         self._looks: list[tuple[float, int, Worker]] = []
         """When to look at each worker next."""
+        self._changes = 0
         self._count = 0
 
     def joined(self, worker: Worker) -> None:
         """A worker that is to be watched from now on."""
+        if len(self._looks) > 2 * len(self._broker.workers) + _SPARE_ENTRIES:
+            # Of those that said hello again and again.
+            self._looks = [entry for entry in self._looks if entry[2].state != GONE]
+            heapq.heapify(self._looks)
         self._look_later(worker, options_of(worker).beat_ms)
 
     def tick(self, now_ms: float) -> None:
@@ -51,21 +59,28 @@ class Watch:
         for line in list(broker.lines.values()):
             if line.in_hand:
                 self._end_overdue(line)
-            if line.waiting:
+            if line.waiting.count:
                 self._end_waiting(line)
         self._end_deadlines()
+        if self._changes != broker.lines.changes:
+            # Options were set: nobody is looked at later than they say now.
+            self._changes = broker.lines.changes
+            self._looks = [
+                (min(due_ms, now_ms + options_of(worker).beat_ms), number, worker)
+                for due_ms, number, worker in self._looks
+            ]
+            heapq.heapify(self._looks)
         while self._looks and self._looks[0][0] <= now_ms:
             _, _, worker = heapq.heappop(self._looks)
             self._look(worker)
 
     def _end_overdue(self, line: Line) -> None:
         limit_ms = self._broker.now_ms - line.options.answer_ms
-        while line.in_hand:
-            request = next(iter(line.in_hand.values()))
-            if request.sent_ms > limit_ms:
-                return
+        overdue = list(takewhile(lambda one: one.sent_ms <= limit_ms, line.in_hand.values()))
+        for request in overdue:
             worker = request.worker
-            assert worker is not None
+            if worker is None or request.sent_ms > limit_ms or request.work_id not in worker.in_hand:
+                continue  # Its worker was given up a moment ago, for another one.
             if worker.is_plain or options_of(worker).liveness == ANSWERS:
                 self._broker.give_up(worker, f"no answer in {line.options.answer_ms} ms")
             else:
@@ -89,9 +104,10 @@ class Watch:
             if not request.is_done:
                 late_ms = broker.now_ms - request.arrived_ms
                 self._give_up_request(request, DeadlinePassed(f"not answered {late_ms:.0f} ms after it was asked"))
-        if len(deadlines) > 2 * len(broker.under_way) + _SPARE_ENTRIES:
+        if len(deadlines) > self._deadlines_max:
             self._deadlines = [entry for entry in deadlines if not entry[2].is_done]
             heapq.heapify(self._deadlines)
+            self._deadlines_max = 2 * len(self._deadlines) + _SPARE_ENTRIES
 
     def _give_up_request(self, request: Request, error: PregonError) -> None:
         """End a request that may be with a worker: the worker goes on, and its answer will be dropped."""
@@ -112,9 +128,9 @@ class Watch:
             self._beat(worker)
         elif not worker.is_plain and options.liveness != ANSWERS:
             if options.liveness != BEATS:
-                if not worker.in_hand:
+                if not worker.in_hand and not worker.overdue:
                     silent_ms = 0.0
-                else:
+                elif worker.in_hand:
                     # It was not asked while it owed nothing, so that its silence counts from when it was given work.
                     oldest_ms = next(iter(worker.in_hand.values())).sent_ms
                     silent_ms = min(silent_ms, broker.now_ms - oldest_ms)

@@ -18,6 +18,7 @@ class Worker:
     __slots__ = (
         "answered", "beaten_ms", "failed", "free", "heard_ms", "identity", "idle_mark", "in_hand", "is_plain", "late",
         "lines", "load", "lost_count", "name", "overdue", "slots", "state", "turn", "user",
+        "withheld",
     )  # fmt: skip
 
     def __init__(self, identity: bytes, lines: list[Line], slots: int, load: float, now_ms: float) -> None:
@@ -28,6 +29,8 @@ class Worker:
         self.lines = lines
         self.slots = slots
         self.free = slots
+        self.withheld = 0
+        """Slots that it has no room for, as it said by giving work back; free again when it answers something."""
         self.load = load
         self.state = READY
         self.in_hand: dict[bytes, Request] = {}

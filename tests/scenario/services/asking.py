@@ -41,8 +41,9 @@ class Reply(NamedTuple):
 class RawClient:
     """A client of a broker's front."""
 
-    def __init__(self, front: str, identity: str = "", context: zmq.Context[zmq.Socket[bytes]] | None = None) -> None:
-        self.socket = (context or zmq.Context.instance()).socket(zmq.DEALER)
+    def __init__(self, front: str, identity: str = "", service: str = DEFAULT_TYPE) -> None:
+        self.service = service
+        self.socket = zmq.Context.instance().socket(zmq.DEALER)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.setsockopt(zmq.SNDHWM, 0)
         self.socket.setsockopt(zmq.RCVHWM, 0)
@@ -66,9 +67,9 @@ class RawClient:
         """A message of PGS/1."""
         self.socket.send_multipart([b"PGS1" + kind.encode() + number.to_bytes(8, "big") + tail, *body])
 
-    def ask(self, number: int, body: bytes = b"", service: str = DEFAULT_TYPE, **options: Any) -> None:
-        """A request; its body is its number unless told otherwise."""
-        tail = service.encode() + (b"\n" + json.dumps(options).encode() if options else b"")
+    def ask(self, number: int, body: bytes = b"", **options: Any) -> None:
+        """A request to its service; the body is the number unless told otherwise."""
+        tail = self.service.encode() + (b"\n" + json.dumps(options).encode() if options else b"")
         self.say("R", number, tail, [body or str(number).encode()])
 
     def ask_plainly(self, *body: bytes) -> None:

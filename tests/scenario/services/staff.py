@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import TracebackType
 
+from .asking import DEFAULT_TYPE
 from .program import Program
 from .workers import RICH
 
@@ -13,11 +14,12 @@ _PROGRAM = Path(__file__).with_name("workers.py")
 
 
 class Staff:
-    """Workers of one broker."""
+    """Workers of one broker, who serve the same unless told otherwise."""
 
-    def __init__(self, back: str, place: Path) -> None:
+    def __init__(self, back: str, place: Path, service: str = DEFAULT_TYPE) -> None:
         self._back = back
         self._place = place
+        self._service = service
         self.all: list[Program] = []
 
     def __enter__(self) -> Staff:
@@ -36,8 +38,8 @@ class Staff:
 
     def call_in(self, name: str, *options: str, form: str = RICH) -> Program:
         """Start a worker, and do not wait for it."""
-        command = [sys.executable, str(_PROGRAM), self._back, "--name", name, "--form", form, *options]
-        worker = Program(name, command, self._place)
+        command = [sys.executable, str(_PROGRAM), self._back, "--name", name, "--form", form]
+        worker = Program(name, [*command, "--types", self._service, *options], self._place)
         worker.start()
         self.all.append(worker)
         return worker

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from ..hub_process import wait_until
-from .asking import RawClient
+from .asking import DEFAULT_TYPE, RawClient
 from .broker_process import BrokerProcess
-from .conftest import MakeBroker
 from .program import PATIENCE_S
+from .shared_broker import Options, shared_broker
 from .staff import Staff
 from .workers import PLAIN, RICH
 
-QUICK = ("--beat-ms", "100", "--patience", "3")
+QUICK = {"beat_ms": 100, "patience": 3}
 """For workers that are silent on purpose, where the others may be held up too without harm."""
+SERVICES: dict[str, Options] = {
+    "silent-beats": {"liveness": "beats", **QUICK},
+    "silent-busy": {"liveness": "beats-when-busy", **QUICK},
+    "owes-nothing": {"liveness": "beats-when-busy", **QUICK},
+    "stuck": {"answer_ms": 1_500},
+    "late": {"liveness": "answers", "answer_ms": 1_500},
+    "twice": {"attempts_max": 100},
+    "sum": {"attempts_max": 1},
+    "frozen": {"beat_ms": 200, "patience": 5, "answer_ms": 1_500},
+    "poison": {"attempts_max": 3, "beat_ms": 150, "patience": 4, "answer_ms": 1_000},
+}
+"""Each is also there for plain workers, with their form before its name."""
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    services = {**SERVICES, **{f"{PLAIN}-{name}": options for name, options in SERVICES.items()}}
+    with shared_broker(tmp_path_factory.mktemp("broker"), services) as broker:
+        yield broker
+
+
+def service_of(name: str, form: str) -> str:
+    """The service of a test for workers of this form."""
+    return f"{PLAIN}-{name}" if form == PLAIN else name
 
 
 def require_answer(client: RawClient, number: int, by: str) -> None:
@@ -25,20 +52,14 @@ def require_answer(client: RawClient, number: int, by: str) -> None:
     assert (reply.kind, reply.body) == ("A", [str(number).encode(), by.encode()]), reply
 
 
-def wait_for_workers(broker: BrokerProcess, count: int) -> None:
-    """Wait until so many take work."""
-    wait_until(lambda: broker.show("workers") == count, f"{count} workers take work", PATIENCE_S)
-
-
 # Silent.
 
 
-@pytest.mark.parametrize("liveness", ["beats", "beats-when-busy"])
+@pytest.mark.parametrize("service", ["silent-beats", "silent-busy"])
 def test_a_worker_that_is_alive_but_silent_loses_its_work_to_another(
-    start_broker: MakeBroker, tmp_path: Path, liveness: str
+    broker: BrokerProcess, tmp_path: Path, service: str
 ) -> None:
-    broker = start_broker("--liveness", liveness, *QUICK)
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         silent = staff.hire("silent", "--manner", "mute", "--never-beats")
         client.ask(1)
         silent.wait_for_line("given 1")
@@ -49,15 +70,15 @@ def test_a_worker_that_is_alive_but_silent_loses_its_work_to_another(
         require_answer(client, 2, by="good")
 
         assert silent.is_alive
-    assert (broker.show("redispatched"), broker.show("failed")) == (1, 0)
+    assert (broker.show("redispatched", service), broker.show("failed", service)) == (1, 0)
 
 
 @pytest.mark.parametrize("form", [PLAIN, RICH])
 def test_a_worker_that_beats_but_never_answers_loses_its_work_after_the_time_of_an_answer(
-    start_broker: MakeBroker, tmp_path: Path, form: str
+    broker: BrokerProcess, tmp_path: Path, form: str
 ) -> None:
-    broker = start_broker("--answer-ms", "1500")
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
+    service = service_of("stuck", form)
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         stuck = staff.hire("stuck", "--manner", "mute", form=form)
         client.ask(1)
         stuck.wait_for_line("given 1")
@@ -66,36 +87,35 @@ def test_a_worker_that_beats_but_never_answers_loses_its_work_after_the_time_of_
         require_answer(client, 1, by="good")
 
         assert stuck.is_alive
-    assert broker.show("redispatched") == 1
+    assert broker.show("redispatched", service) == 1
 
 
 def test_a_worker_that_owes_nothing_may_be_silent_when_only_the_busy_are_asked(
-    start_broker: MakeBroker, tmp_path: Path
+    broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    broker = start_broker("--liveness", "beats-when-busy", *QUICK)
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
-        staff.hire("quiet", "--never-beats", "--types", "quiet")
-        # Somebody else is lost meanwhile by the same clock, so that the time has passed for both.
+    service = "owes-nothing"
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         lost = staff.hire("lost", "--manner", "mute", "--never-beats")
         client.ask(1)
         lost.wait_for_line("given 1")
-        wait_for_workers(broker, 0)
+        staff.hire("quiet", "--never-beats")
+        require_answer(client, 1, by="quiet")
 
-        client.ask(2, service="quiet")
+        # So long may one be silent who owes an answer, and as long again.
+        threading.Event().wait(0.6)
+        client.ask(2)
         require_answer(client, 2, by="quiet")
 
-    assert broker.show("redispatched", "quiet") == 0
+    assert broker.show("redispatched", service) == 1
 
 
 # Late, twice, for somebody else.
 
 
 @pytest.mark.parametrize("form", [PLAIN, RICH])
-def test_a_late_answer_is_dropped_and_its_worker_taken_back(
-    start_broker: MakeBroker, tmp_path: Path, form: str
-) -> None:
-    broker = start_broker("--liveness", "answers", "--answer-ms", "1500")
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
+def test_a_late_answer_is_dropped_and_its_worker_taken_back(broker: BrokerProcess, tmp_path: Path, form: str) -> None:
+    service = service_of("late", form)
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         late = staff.hire("late", "--manner", "hold", "--times", "1", form=form)
         client.ask(1)
         late.wait_for_line("given 1")
@@ -103,38 +123,42 @@ def test_a_late_answer_is_dropped_and_its_worker_taken_back(
         require_answer(client, 1, by="good")
 
         late.tell("answer")
-        wait_for_workers(broker, 2)
+        broker.wait_for("workers", 2, service)
         good.kill()
         client.ask(2)
         require_answer(client, 2, by="late")
         client.hear_the_rest()
 
     assert [reply.number for reply in client.replies] == [1, 2], "the late answer reached nobody"
-    assert (broker.show("answered"), broker.show("failed")) == (2, 0)
+    assert (broker.show("answered", service), broker.show("failed", service)) == (2, 0)
 
 
 @pytest.mark.parametrize("form", [PLAIN, RICH])
-def test_a_worker_that_answers_twice_is_heard_once(start_broker: MakeBroker, tmp_path: Path, form: str) -> None:
-    broker = start_broker()
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
-        staff.hire("twice", "--manner", "twice", form=form)
-        for number in range(20):
+def test_a_worker_that_answers_twice_is_heard_once(broker: BrokerProcess, tmp_path: Path, form: str) -> None:
+    service = service_of("twice", form)
+    with Staff(broker.back, tmp_path, service) as staff, ExitStack() as open_clients:
+        # Of a client each: a plain answer says for whom it is, and no more.
+        clients = [open_clients.enter_context(RawClient(broker.front, service=service)) for _ in range(10)]
+        staff.hire("twice", "--manner", "twice", "--times", "3", form=form)
+
+        for number, client in enumerate(clients):
             client.ask(number)
+        for client in clients:
+            client.hear_until(1)
+        for client in clients:
+            client.hear_the_rest()
 
-        client.hear_until(20)
-        client.hear_the_rest()
-
-    assert [reply.number for reply in client.replies] == list(range(20))
-    assert client.counted() == dict.fromkeys((str(number).encode() for number in range(20)), 1)
-    assert (broker.show("answered"), broker.show("in_hand")) == (20, 0)
+    told = [[(reply.number, reply.body[0]) for reply in client.replies] for client in clients]
+    assert told == [[(number, str(number).encode())] for number in range(10)]
+    assert (broker.show("answered", service), broker.show("in_hand", service)) == (10, 0)
 
 
-def test_an_answer_for_somebody_else_reaches_nobody(start_broker: MakeBroker, tmp_path: Path) -> None:
-    broker = start_broker()
+def test_an_answer_for_somebody_else_reaches_nobody(broker: BrokerProcess, tmp_path: Path) -> None:
+    service = "elsewhere"
     with (
-        Staff(broker.back, tmp_path) as staff,
-        RawClient(broker.front, "somebody-else") as victim,
-        RawClient(broker.front) as client,
+        Staff(broker.back, tmp_path, service) as staff,
+        RawClient(broker.front, "somebody-else", service=service) as victim,
+        RawClient(broker.front, service=service) as client,
     ):
         held = staff.hire("held", "--manner", "hold")
         victim.ask(7)
@@ -149,15 +173,14 @@ def test_an_answer_for_somebody_else_reaches_nobody(start_broker: MakeBroker, tm
         require_answer(victim, 7, by="held")
 
     assert told_before == []
-    assert (broker.show("answered"), broker.show("redispatched")) == (2, 0)
+    assert (broker.show("answered", service), broker.show("redispatched", service)) == (2, 0)
 
 
 def test_a_plain_worker_that_answers_somebody_else_has_its_work_given_again(
-    start_broker: MakeBroker, tmp_path: Path
+    broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    broker = start_broker()
     with (
-        Staff(broker.back, tmp_path) as staff,
+        Staff(broker.back, tmp_path, DEFAULT_TYPE) as staff,
         RawClient(broker.front, "somebody-else") as victim,
         RawClient(broker.front) as client,
     ):
@@ -172,21 +195,34 @@ def test_a_plain_worker_that_answers_somebody_else_has_its_work_given_again(
     assert broker.show("redispatched") == 1
 
 
-def test_a_worker_that_fails_or_gives_back_is_no_worker_lost(start_broker: MakeBroker, tmp_path: Path) -> None:
-    broker = start_broker("--attempts", "1")
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
-        staff.hire("fails", "--manner", "fail", "--types", "division")
-        full = staff.hire("full", "--manner", "return", "--types", "sum")
-        client.ask(1, service="division")
+def test_a_worker_that_fails_or_gives_back_is_no_worker_lost(broker: BrokerProcess, tmp_path: Path) -> None:
+    with Staff(broker.back, tmp_path, "sum") as staff, RawClient(broker.front, service="sum") as client:
+        fails = staff.hire("fails", "--manner", "fail")
+        client.ask(1)
         failed = client.require(1)
+        fails.kill()
 
-        client.ask(2, service="sum")
+        full = staff.hire("full", "--manner", "return")
+        client.ask(2)
         full.wait_for_line("given 2")
-        staff.hire("free", "--types", "sum")
+        staff.hire("free")
         require_answer(client, 2, by="free")
 
     assert (failed.code, failed.message) == ("service_failed", "nobody divides by zero")
     assert broker.show("redispatched", "sum") == 0
+
+
+def test_a_plain_worker_that_is_started_anew_serves_what_it_says_then(broker: BrokerProcess, tmp_path: Path) -> None:
+    with Staff(broker.back, tmp_path, "before") as staff, RawClient(broker.front, service="after") as client:
+        first = staff.hire("Ana", form=PLAIN)
+        broker.wait_for("workers", 1, "before")
+        first.kill()
+
+        staff.hire("Ana", "--types", "after", form=PLAIN)
+        client.ask(1)
+        require_answer(client, 1, by="Ana")
+
+    assert broker.show("workers", "before") == 0
 
 
 # Frozen.
@@ -194,27 +230,27 @@ def test_a_worker_that_fails_or_gives_back_is_no_worker_lost(start_broker: MakeB
 
 @pytest.mark.parametrize("form", [PLAIN, RICH])
 def test_a_frozen_worker_is_replaced_and_taken_back_when_it_wakes(
-    start_broker: MakeBroker, tmp_path: Path, form: str
+    broker: BrokerProcess, tmp_path: Path, form: str
 ) -> None:
-    broker = start_broker("--beat-ms", "200", "--patience", "5", "--answer-ms", "1500")
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
+    service = service_of("frozen", form)
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         frozen = staff.hire("frozen", "--manner", "hold", "--times", "1", form=form)
         client.ask(1)
         frozen.wait_for_line("given 1")
         frozen.running.send_signal(signal.SIGSTOP)
         good = staff.hire("good", form=form)
         require_answer(client, 1, by="good")
-        assert broker.show("workers") == 1, "the frozen one is given up"
 
         frozen.tell("answer")
         frozen.running.send_signal(signal.SIGCONT)
-        wait_for_workers(broker, 2)
+        broker.wait_for("workers", 2, service)
         good.kill()
         client.ask(2)
         require_answer(client, 2, by="frozen")
         client.hear_the_rest()
 
     assert [reply.number for reply in client.replies] == [1, 2]
+    assert broker.show("answered", service) == 2
 
 
 # Poison.
@@ -222,13 +258,13 @@ def test_a_frozen_worker_is_replaced_and_taken_back_when_it_wakes(
 
 @pytest.mark.parametrize("form", [PLAIN, RICH])
 def test_a_request_that_kills_worker_after_worker_is_set_aside_and_the_others_are_served(
-    start_broker: MakeBroker, tmp_path: Path, form: str
+    broker: BrokerProcess, tmp_path: Path, form: str
 ) -> None:
-    broker = start_broker("--attempts", "3", "--beat-ms", "150", "--patience", "4", "--answer-ms", "1000")
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
+    service = service_of("poison", form)
+    with Staff(broker.back, tmp_path, service) as staff, RawClient(broker.front, service=service) as client:
         for name in ("Ana", "Eva", "Leo"):
             staff.hire(name, "--dies-of", "poison", form=form)
-        wait_for_workers(broker, 3)
+        broker.wait_for("workers", 3, service)
 
         client.ask(1, b"poison")
         for number in range(2, 32):
@@ -243,4 +279,5 @@ def test_a_request_that_kills_worker_after_worker_is_set_aside_and_the_others_ar
     assert (error.number, error.code) == (1, "poison_request")
     assert all(name in error.message for name in ("Ana", "Eva", "Leo", "3 workers were lost"))
     assert client.counted() == dict.fromkeys((str(number).encode() for number in range(2, 32)), 1)
-    assert (broker.show("answered"), broker.show("failed"), broker.show("redispatched")) == (30, 1, 2)
+    figures = ("answered", "failed", "redispatched")
+    assert [broker.show(figure, service) for figure in figures] == [30, 1, 2]

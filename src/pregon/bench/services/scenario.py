@@ -88,7 +88,7 @@ def _ask(contender: Contender, ask: Ask, _round: int) -> Asked:
 
 
 def _throughput(run: Run, contenders: list[Contender], in_flight: int) -> None:
-    asked = _in_turns(run, contenders, Ask(0.2 if run.plan.quick else 1.0, in_flight))
+    asked = _in_turns(run, contenders, Ask(0.2 if run.plan.quick else 0.7, in_flight))
     rates = {name: [one.per_s for one in values] for name, values in asked.items()}
     run.results.setdefault("services_per_s", {})[str(in_flight)] = rates
     # The broker with raw clients beside every broker; the library's best beside those who have one too.
@@ -111,7 +111,7 @@ def _ratio(mine: list[float] | None, others: list[float]) -> str:
 
 
 def _one_at_a_time(run: Run, contenders: list[Contender]) -> None:
-    asked = _in_turns(run, contenders, Ask(0.2 if run.plan.quick else 1.0, in_flight=1))
+    asked = _in_turns(run, contenders, Ask(0.2 if run.plan.quick else 0.7, in_flight=1))
     run.results["services_one_us"] = {
         name: [[one.p50_us, one.p99_us] for one in values] for name, values in asked.items()
     }

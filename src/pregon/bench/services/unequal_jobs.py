@@ -3,9 +3,10 @@
 Four workers, each with eight slots and one pair of hands: it takes what it is given into a queue of its own and does
 one job after another. A job is a wait of so long, so that the machine's cores do not matter. Costs are log-normal,
 median 2 ms, sigma 1.5, at most 250 ms: mean about 6 ms, one in a hundred over 65 ms. Requests come at random times
-(Poisson), whether or not earlier ones are answered, so many that the workers are busy for two thirds of the time; all
-policies get the same ones. A worker's load is the work in its queue, in milliseconds: it tells it with every answer,
-and in a sign of life when a job arrives.
+(Poisson), whether or not earlier ones are answered, so many that the workers are busy for two thirds of the time. All
+policies get the same ones, and at the same time, each from a broker and workers of its own, so that whatever else the
+machine does is done to all of them. A worker's load is the work in its queue, in milliseconds: it tells it with every
+answer, and in a sign of life when a job arrives.
 
 What a client waits is counted from when it meant to ask. `beyond its own cost` is that without the job itself: the time
 spent in queues.
@@ -17,7 +18,7 @@ import random
 import struct
 import sys
 from collections import deque
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,12 @@ from time import perf_counter
 import msgspec
 import zmq
 
-from pregon.bench.rounds import Run, in_turns
+from pregon.bench.peers.process import PeerFailed
+from pregon.bench.rounds import ROUNDS, Run
 from pregon.bench.services.actors import Actor, play, say_ready
 from pregon.bench.services.asking import percentile
 from pregon.bench.services.pregon_broker import SERVICE, join, serve
-from pregon.bench.services.raw_zmq import connect
+from pregon.bench.services.raw_zmq import Socket, connect
 from pregon.services.options import POLICIES
 from pregon.wire.services import ANSWER, BEAT, REQUEST, Hello, encode_head
 
@@ -39,7 +41,6 @@ WORKERS = 4
 SLOTS = 8
 MEDIAN_MS, SIGMA, COST_MS_MAX = 2.0, 1.5, 250.0
 PER_S = 440
-_ROUNDS = 3
 _JOB = struct.Struct("!If")
 """The body: the number of the request, and the cost of the job in milliseconds."""
 
@@ -73,7 +74,7 @@ def _worker(address: str) -> None:
 class _Hands:
     """Does one job after another, and takes in others meanwhile."""
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+    def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self._queue: deque[tuple[bytes, bytes, float]] = deque()
         """The number of the work, its body, its cost in milliseconds."""
@@ -121,9 +122,9 @@ def _client(address: str) -> None:
             print(msgspec.json.encode(waits).decode(), flush=True)
 
 
-def _ask_all(socket: zmq.Socket[bytes], jobs: Jobs) -> Waits:
+def _ask_all(socket: Socket, jobs: Jobs) -> Waits:
     chance = random.Random(jobs.seed)
-    due_s, costs_ms = [chance.expovariate(PER_S)], []
+    due_s = [chance.expovariate(PER_S)]
     while due_s[-1] < jobs.seconds:
         due_s.append(due_s[-1] + chance.expovariate(PER_S))
     costs_ms = [min(MEDIAN_MS * chance.lognormvariate(0, SIGMA), COST_MS_MAX) for _ in due_s]
@@ -138,7 +139,8 @@ def _ask_all(socket: zmq.Socket[bytes], jobs: Jobs) -> Waits:
         wait_ms = (due_s[asked] - now_s) * 1_000 if asked < len(due_s) else socket.rcvtimeo
         if socket.poll(max(0, int(wait_ms))):
             head, body = socket.recv_multipart()
-            assert head[4] == ANSWER, head
+            if head[4] != ANSWER:
+                raise PeerFailed(f"the broker answered {head[:500]!r}")
             came_s[_JOB.unpack(body)[0]] = perf_counter() - begun_s
     waited = sorted((came_s[n] - due) * 1_000 for n, due in enumerate(due_s))
     beyond = sorted((came_s[n] - due) * 1_000 - costs_ms[n] for n, due in enumerate(due_s))
@@ -149,17 +151,20 @@ def _ask_all(socket: zmq.Socket[bytes], jobs: Jobs) -> Waits:
 
 
 def measure_unequal_jobs(run: Run) -> None:
-    """The three policies, each with a broker of its own, in turns."""
-    seconds = 2.0 if run.plan.quick else 10.0
+    """The three policies, each with a broker of its own, beside each other."""
+    rounds, seconds = (1, 3.0) if run.plan.quick else (ROUNDS, 10.0)
+    waits: dict[str, list[Waits]] = {policy: [] for policy in POLICIES}
     with ExitStack() as stack:
-        timed: dict[str, Callable[[int], Waits]] = {}
         started = [_start(run.folder("unequal"), stack, policy) for policy in POLICIES]
-        for policy, actors in zip(POLICIES, started, strict=True):
-            for actor in actors:
-                actor.wait_until_ready()
-            _waits(actors[-1], 0.5, 0)
-            timed[policy] = partial(_waits, actors[-1], seconds)
-        waits = in_turns(1 if run.plan.quick else _ROUNDS, timed)
+        for actor in (one for actors in started for one in actors):
+            actor.wait_until_ready()
+        clients = [actors[-1] for actors in started]
+        with ThreadPoolExecutor(len(clients)) as askers:
+            list(askers.map(partial(_waits, Jobs(seed=0, seconds=0.5)), clients))
+            for number in range(rounds):
+                told = askers.map(partial(_waits, Jobs(seed=number, seconds=seconds)), clients)
+                for policy, one in zip(POLICIES, told, strict=True):
+                    waits[policy].append(one)
     run.results["services_unequal_ms"] = {
         policy: [msgspec.to_builtins(one) for one in values] for policy, values in waits.items()
     }
@@ -185,9 +190,8 @@ def _start(directory: Path, stack: ExitStack, policy: str) -> list[Actor]:
     return [*workers, client]
 
 
-def _waits(client: Actor, seconds: float, number: int) -> Waits:
-    answer = client.ask(msgspec.json.encode(Jobs(seed=number, seconds=seconds)).decode())
-    return msgspec.json.decode(answer, type=Waits)
+def _waits(jobs: Jobs, client: Actor) -> Waits:
+    return msgspec.json.decode(client.ask(msgspec.json.encode(jobs).decode()), type=Waits)
 
 
 if __name__ == "__main__":

@@ -105,11 +105,14 @@ class Parameters:
                 f"{name}: its annotations cannot be understood ({error}): import their types"
             ) from error
         self._names: list[str] = []
+        self._types: list[str] = []
         self._readers: list[Read] = []
         self._needed = 0
         self._rest: Read | None = None
         for one in inspect.signature(function).parameters.values():
-            self._add(one, reader_of(hints.get(one.name, Any)))
+            hint = hints.get(one.name, Any)
+            self._types.append(getattr(hint, "__name__", str(hint)))
+            self._add(one, reader_of(hint))
 
     def _add(self, one: inspect.Parameter, reader: Read) -> None:
         has_default = one.default is not inspect.Parameter.empty
@@ -148,7 +151,8 @@ class Parameters:
 
     def _wrong(self, position: int, error: Exception) -> BadRequest:
         which = f"`{self._names[position]}`" if position < len(self._names) else f"number {position + 1}"
-        return BadRequest(f"argument {which} of {self._name}: {str(error)[:300]}")
+        wanted = self._types[min(position, len(self._types) - 1)]
+        return BadRequest(f"argument {which} of {self._name} must be {wanted}: {str(error)[:300]}")
 
     def _arity(self) -> str:
         most = len(self._readers)

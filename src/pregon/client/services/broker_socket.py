@@ -17,8 +17,9 @@ import zmq
 import zmq.backend
 
 from pregon.client.services.curve import CurveKeys, find_curve
-from pregon.errors import SettingsInvalid
+from pregon.errors import SettingsInvalid, Unauthorized
 from pregon.limits import FRAME_BYTES_MAX
+from pregon.wire.keepalive import keep_alive
 
 SENDING_MAX = 20_000
 """Messages that ZeroMQ keeps for a broker that is away or slow; beyond that they wait in the loop that sends."""
@@ -55,6 +56,22 @@ def broker_of(shown: dict[str, Any], side: str, curve: str | None) -> Broker:
     return Broker(address, find_curve(curve, server if isinstance(server, str) else ""))
 
 
+def refused_key(address: str) -> Unauthorized:
+    """The error for a CURVE key that the broker does not accept."""
+    return Unauthorized(
+        f"the broker at {address} does not accept our CURVE key: name the file of one that it knows (`pregon keys "
+        "create`) with curve= or PREGON_CURVE"
+    )
+
+
+def garbled(address: str) -> SettingsInvalid:
+    """The error for a broker with which no hands can be shaken."""
+    return SettingsInvalid(
+        f"{address} does not shake hands as we do: one side speaks CURVE and the other does not, or the broker's key "
+        "is another"
+    )
+
+
 @dataclass(slots=True)
 class News:
     """What became of the connection since this was last asked."""
@@ -89,8 +106,7 @@ class BrokerSocket:
             socket.setsockopt(zmq.RECONNECT_IVL, 20)
             socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
             # A broker whose machine vanished without a word is noticed.
-            socket.setsockopt(zmq.HEARTBEAT_IVL, 2_000)
-            socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
+            keep_alive(socket, 2)
             if self.broker.curve is not None:
                 self.broker.curve.apply(socket)
             self._monitor = socket.get_monitor_socket(_EVENTS)

@@ -31,7 +31,6 @@ from pregon.errors import (
     RateLimited,
     ServiceUnserved,
     StoreFailed,
-    Unauthorized,
 )
 from pregon.wire.services import ACCEPTED, ANSWER, CANCEL, ERROR, MAGIC, decode_failure, encode_head, error_of
 
@@ -167,14 +166,6 @@ class Conversation:
         return AnswerTimeout(
             f"no answer in {ask.timeout_ms:.0f} ms: is there a worker for it? Allow more with timeout_ms"
         )
-
-
-def refused_key(address: str) -> Unauthorized:
-    """The error for a CURVE key that the broker does not accept."""
-    return Unauthorized(
-        f"the broker at {address} does not accept our CURVE key: name the file of one that it knows (`pregon keys "
-        "create`) with curve= or PREGON_CURVE"
-    )
 
 
 def encode_cancel(ask: Ask) -> list[bytes]:

@@ -6,9 +6,9 @@ from collections import deque
 from typing import Protocol
 
 from pregon.client.services.ask import Ask
-from pregon.client.services.broker_socket import Broker, BrokerSocket
-from pregon.client.services.conversation import Conversation, refused_key
-from pregon.errors import PregonError, SettingsInvalid
+from pregon.client.services.broker_socket import Broker, BrokerSocket, garbled, refused_key
+from pregon.client.services.conversation import Conversation
+from pregon.errors import PregonError
 
 LOOK_MS = 50
 """How often a loop looks at the time and at the connection while something is under way."""
@@ -76,10 +76,7 @@ class Exchange:
         if news.is_refused:
             conversation.end(refused_key(link.broker.address))
         if news.is_garbled:
-            self._doubt = SettingsInvalid(
-                f"{link.broker.address} does not shake hands as we do: one side speaks CURVE and the other does not, "
-                "or the broker's key is another"
-            )
+            self._doubt = garbled(link.broker.address)
         elif link.is_connected:
             self._doubt = None
         again = conversation.look(now_ms, is_connected=link.is_connected, doubt=self._doubt)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict, Unpack
 
 from pregon.client.aio import AsyncClient
+from pregon.client.link import DEFAULT_TIMEOUT_MS
 from pregon.client.services.broker_socket import Broker, broker_of
 from pregon.client.services.curve import find_curve
 from pregon.client.sync import Client
@@ -21,11 +22,13 @@ class Place(TypedDict, total=False):
     """The file with the CURVE keys to present to the broker; `PREGON_CURVE`."""
 
 
-def find_broker(side: str, address: str | None, **place: Unpack[Place]) -> Broker:
+def find_broker(
+    side: str, address: str | None, timeout_ms: float = DEFAULT_TIMEOUT_MS, **place: Unpack[Place]
+) -> Broker:
     """The broker at an address, or the hub's; `side` is `front` or `back`. Raises what keeps it from being found."""
     if address:
         return Broker(address, find_curve(place.get("curve")))
-    with Client(place.get("hub"), key=place.get("key")) as hub:
+    with Client(place.get("hub"), key=place.get("key"), timeout_ms=timeout_ms) as hub:
         return broker_of(hub.show("broker"), side, place.get("curve"))
 
 

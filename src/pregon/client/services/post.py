@@ -11,12 +11,12 @@ from typing import Any
 
 import zmq
 
-from pregon.client.services.broker_socket import Broker, BrokerSocket
-from pregon.client.services.conversation import refused_key
-from pregon.client.services.service import Service
+from pregon.client.services.broker_socket import Broker, BrokerSocket, garbled, refused_key
+from pregon.client.services.service import Service, log
 from pregon.client.services.worker_talk import Work, WorkerTalk
 
 _AT_ONCE = 500
+_WARN_AFTER_MS = 5_000.0
 
 
 class Post:
@@ -29,6 +29,8 @@ class Post:
         self._link = BrokerSocket(broker, "worker", context)
         self._unsent: deque[list[bytes]] = deque()
         """What ZeroMQ had no room for: answers, as many as there are slots, and beats."""
+        self._began_ms = 0.0
+        self._is_warned = False
 
     @property
     def socket(self) -> Any:
@@ -64,6 +66,7 @@ class Post:
         news = link.news()
         if news.is_refused:
             raise refused_key(link.broker.address)
+        self._warn(now_ms, news.is_garbled)
         if talk.refusal is not None:
             raise talk.refusal
         if talk.wants_new_socket:
@@ -73,6 +76,18 @@ class Post:
             self._unsent.clear()
         if talk.wants_new_socket or news.is_reconnected:
             talk.reconnected(now_ms)
+
+    def _warn(self, now_ms: float, is_garbled: bool) -> None:
+        """Say once why nothing happens."""
+        self._began_ms = self._began_ms or now_ms
+        if self._is_warned or self.talk.is_welcome:
+            return
+        if is_garbled:
+            self._is_warned = True
+            log.warning("%s", garbled(self._link.broker.address))
+        elif now_ms - self._began_ms > _WARN_AFTER_MS:
+            self._is_warned = True
+            log.warning("no broker answers at %s yet: is it running there?", self._link.broker.address)
 
     def close(self, linger_ms: int) -> None:
         """Give the socket back."""

@@ -33,6 +33,8 @@ _LOOK_S = 0.1
 # Children that die before they can be asked anything are replaced ever more slowly.
 _START_PAUSE_S_MAX = 5.0
 _STARTS_MAX = 3
+_START_MS_MAX = 60_000.0
+_READY = b"ready"
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_body = msgspec.msgpack.Decoder(list[bytes]).decode
@@ -59,6 +61,17 @@ class Child:
             raise ChildGone(f"cannot be started: {error}") from error
         finally:
             theirs.close()
+
+    def wait_until_ready(self, closing: threading.Event) -> None:
+        """Wait until it has imported what it needs; raises ChildGone if it never will."""
+        until_ms = monotonic_ms() + _START_MS_MAX
+        try:
+            while not self._ours.poll(_LOOK_S):
+                if closing.is_set() or monotonic_ms() >= until_ms:
+                    raise ChildGone(f"was not ready: it {self.kill()}")
+            self._ours.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise ChildGone(f"{self.ending()} before it was ready") from error
 
     def send(self, body: list[bytes]) -> None:
         """Give it something to do; raises ChildGone if there is nobody to do it."""
@@ -96,6 +109,7 @@ def run_child(connection: Connection, of: Service[..., Any]) -> None:
         signal.signal(number, signal.SIG_IGN)
     prepared = Prepared(of)
     with contextlib.suppress(EOFError, OSError):
+        connection.send_bytes(_READY)
         while True:
             connection.send_bytes(_encode(prepared.call(_decode_body(connection.recv_bytes()))))
     os._exit(0)
@@ -111,32 +125,37 @@ class _Keeper:
         self._deaths = 0
 
     def prepare(self) -> None:
-        """Have a child; one that could not be started is tried for again when there is something to do."""
+        """Have a child that is ready; if none can be started, it is tried again when there is something to do."""
         if self._child is None:
             if self._deaths:
                 self._closing.wait(min(_START_PAUSE_S_MAX, 0.05 * 2.0 ** min(self._deaths - 1, 10)))
-            with contextlib.suppress(ChildGone):
-                self._child = Child(self._prepared.service)
+            try:
+                child = Child(self._prepared.service)
+                child.wait_until_ready(self._closing)
+            except ChildGone as gone:
+                self._lost(str(gone))
+            else:
+                self._child = child
 
     def call(self, work: Work) -> Outcome:
         """Have the child do it; what came of it."""
+        if not self._send(work.body):
+            return Failure(message="no process could be started for it: the worker's log has more")
+        # From now on: what a new process takes to be ready is not the function's fault.
         started_ms = work.started_ms = monotonic_ms()
         limit_ms = self._prepared.manner.time_limit_ms
         until_ms = started_ms + limit_ms if limit_ms is not None else None
         if work.until_ms is not None:
             until_ms = work.until_ms if until_ms is None else min(until_ms, work.until_ms)
-        if not self._send(work.body):
-            return Failure(message="no process could be started for it: the worker's log has more")
-        outcome = self._outcome(work, started_ms, until_ms)
-        self.prepare()
-        return outcome
+        return self._outcome(work, started_ms, until_ms)
 
     def _send(self, body: list[bytes]) -> bool:
         """Give it to a child that lives; whether there was one."""
         for _ in range(_STARTS_MAX):
             self.prepare()
-            if self._child is None or self._closing.is_set():
-                self._deaths += 1
+            if self._closing.is_set():
+                return False
+            if self._child is None:
                 continue
             try:
                 self._child.send(body)
@@ -168,7 +187,8 @@ class _Keeper:
             return Failure(message=f"its process {ending}")
 
     def _lost(self, ending: str) -> None:
-        log.error("a process of %s %s", self._prepared.name, ending)
+        if not self._closing.is_set():
+            log.error("a process of %s %s", self._prepared.name, ending)
         self._child = None
         self._deaths += 1
 
@@ -205,6 +225,8 @@ class Processes(Threads):
             keeper.prepare()
             while (work := self._queue.get()) is not None:
                 self._finish(work, dropped() if work.is_dropped else keeper.call(work))
+                # After the answer: who asked need not wait for the next process.
+                keeper.prepare()
         finally:
             keeper.close()
 

@@ -130,15 +130,18 @@ class SyncTalk:
             self._exchange.take(monotonic_ms())
 
     def _send_new(self, now_ms: float) -> None:
-        """What was asked and given up since."""
+        """What was asked and given up since; after the end it is only told so."""
         while self._begun:
             ask = self._begun.popleft()
             try:
+                self._require_open()
                 self._exchange.begin(ask, now_ms)
-            except HubBusy as error:
+            except (HubBusy, HubStopping) as error:
                 ask.fail(error)
         while self._ended:
-            self._exchange.give_up(self._ended.popleft())
+            ask = self._ended.popleft()
+            if not self._is_closed:
+                self._exchange.give_up(ask)
 
     def _require_open(self) -> None:
         if self._is_closed:

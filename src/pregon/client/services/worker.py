@@ -35,7 +35,8 @@ from pregon.limits import SERVICE_TYPES_MAX
 DRAIN_MS = 30_000
 _TICK_MS = 50
 _LOAD_FRESH_MS = 250.0
-_FIND_AGAIN_S = 2.0
+_FIND_MS = 2_000.0
+_FIND_AGAIN_S = 1.0
 _LAST_WORDS_MS = 1_000
 
 
@@ -166,7 +167,7 @@ class Worker:
         """Where the broker is, as soon as somebody tells; None if we are told to leave first."""
         while not self._is_leaving:
             try:
-                return find_broker("back", self._back, **self._place)
+                return find_broker("back", self._back, _FIND_MS, **self._place)
             except Unavailable as error:
                 log.warning("the worker %s asks again where the broker is: %s", self.name, error)
             self._ended.wait(_FIND_AGAIN_S)

@@ -7,8 +7,9 @@ for in `dropped`. The loop around it is in `worker`.
       ▲                       │
       └── the broker does not know us (it was started anew), or the connection was another's meanwhile
 
-A hello says that nothing is under way, so it is not said while something is, unless the broker has forgotten us: a
-beat asks the same, and a broker that does not know us answers it by asking for a hello.
+A hello says that nothing is under way: what the broker gave us goes to others, as if we had been lost. So it is said
+once, and again only if nothing comes of it. After a reconnection a beat asks whether we are known: a broker that does
+not know us answers it by asking for a hello, as it does every other message, so that several may ask at once.
 
 Promises:
 - Work for which there is no room, or that comes after the goodbye, is given back at once.
@@ -30,7 +31,8 @@ _HELLO_AGAIN_MS_FIRST = 500.0
 _HELLO_AGAIN_MS_MAX = 5_000.0
 _HELLOS_UNTIL_NEW_SOCKET = 4
 _SILENCE_MS = 60_000.0
-"""Idle and nothing heard for so long: is the broker there?"""
+"""Idle and nothing heard for so long: is the broker there? Sooner, if the connection was lost before."""
+_DOUBT_MS = 5_000.0
 
 
 class _WorkOptions(msgspec.Struct, omit_defaults=True):
@@ -90,7 +92,7 @@ class WorkerTalk:
         self._hellos = 0
         self._hello_at_ms = 0.0
         self._heard_ms = self._said_ms = 0.0
-        self._is_in_doubt = False
+        self._silence_ms = _SILENCE_MS
 
     @property
     def busy(self) -> int:
@@ -111,6 +113,7 @@ class WorkerTalk:
     def take(self, frames: list[bytes], now_ms: float) -> Work | None:
         """A message of the broker came; returns work, if it is some that there is room for."""
         self._heard_ms = now_ms
+        self._silence_ms = _SILENCE_MS
         head = frames[0]
         if head[:4] != wire.MAGIC or len(head) < wire.HEAD_BYTES_MIN:
             return None
@@ -127,7 +130,8 @@ class WorkerTalk:
         elif kind == wire.WELCOME:
             self._welcomed(head[13:])
         elif kind == wire.HELLO:
-            if not self.is_leaving:
+            # One that was not welcomed yet has said hello already: this answers something that it said before.
+            if self.is_welcome and not self.is_leaving:
                 self._say_hello(now_ms)
         elif kind == wire.ERROR:
             self._refused(head[13:])
@@ -164,7 +168,6 @@ class WorkerTalk:
         except BadRequest:
             welcome = wire.Welcome()
         self.is_welcome = True
-        self._is_in_doubt = False
         self._hellos = 0
         self._beat_ms = max(0, welcome.beat_ms)
 
@@ -212,7 +215,7 @@ class WorkerTalk:
         elif self.is_leaving:
             if self._busy and self._beat_ms and now_ms - self._said_ms >= self._beat_ms:
                 self._say_beat(now_ms)
-        elif not self._under_way and (self._is_in_doubt or now_ms - self._heard_ms >= _SILENCE_MS):
+        elif not self._under_way and now_ms - self._heard_ms >= self._silence_ms:
             self._heard_ms = now_ms
             self._say_hello(now_ms)
         elif self._beat_ms and now_ms - self._said_ms >= self._beat_ms:
@@ -220,15 +223,20 @@ class WorkerTalk:
 
     def reconnected(self, now_ms: float) -> None:
         """The connection was lost and found again, perhaps with another broker at its end."""
-        if self.wants_new_socket or not self.is_welcome:
+        if self.is_leaving:
+            return
+        if self.wants_new_socket:
             # What was said before went to the old socket.
             self.wants_new_socket = False
-            if not self.is_leaving:
-                self.outgoing.clear()
-                self._say_hello(now_ms)
-        elif not self.is_leaving:
-            self._is_in_doubt = True
+            self.outgoing.clear()
+            self._say_hello(now_ms)
+        elif self.is_welcome:
+            self._heard_ms = now_ms
+            self._silence_ms = _DOUBT_MS
             self._say_beat(now_ms)
+        else:
+            # Our hello went over the new connection, or was lost with the old one: not long, and it is said again.
+            self._hello_at_ms = min(self._hello_at_ms, now_ms + _HELLO_AGAIN_MS_FIRST)
 
     def leave(self, now_ms: float) -> None:
         """Say goodbye; what is under way will still be answered."""

@@ -100,7 +100,6 @@ class ServicesDoor:
             # Sending to one who is not there is told, and one who comes back with its identity takes its place.
             socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
             socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
-            socket.setsockopt(zmq.RCVHWM, _QUEUED_MAX)
             socket.setsockopt(zmq.BACKLOG, _CONNECTING_MAX)
             if self._curve is not None:
                 self._curve.apply(socket)
