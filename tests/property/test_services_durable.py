@@ -50,7 +50,7 @@ class Durables(RuleBasedStateMachine):
             self.write(1_000)
             self.stage.say(WORKERS[0], wire.BEAT)
             is_quiet = not self.submitting and not self.collecting
-            if is_quiet and not live_requests(self.stage.broker) and not self.journal.waiting():
+            if is_quiet and not self.stage.parts.durables.count:
                 break
         assert self.accepted <= set(self.journal.results)
         assert not self.submitting and not self.collecting and self.stage.parts.durables.count == 0

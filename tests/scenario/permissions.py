@@ -1,4 +1,5 @@
-"""Who may do what: every command of PREGON/1, every route of HTTP and every operation of SOAP, each with who may.
+"""Who may do what: every command of PREGON/1, with every kind of the service broker's; every route of HTTP and every
+operation of SOAP, each with who may.
 
 Only tables: `test_authorisation` asks every door for all of it, in the name of everybody.
 """
@@ -39,6 +40,8 @@ class Asked:
     may: set[str]
     says: Any = None
     spoils: bool = False
+    asks_for_key: bool = False
+    """Whether a hub that requires keys serves nobody without one, whoever may elsewhere."""
 
 
 SUBSCRIPTION = {"topic": "{topic}", "subscriber": "{subscriber}"}
@@ -65,6 +68,27 @@ COMMANDS: dict[Command, Asked] = {
     Command.LIST: Asked(READERS, {"kind": "topic", "names": ["{topic}"]}),
     Command.STATUS: Asked(READERS, {}),
 }
+_CURVE_KEY = {"name": "tarifas", "public": "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"}
+KINDS: dict[tuple[Command, str], Asked] = {
+    (Command.SHOW, "broker"): Asked(ANYBODY, {"names": []}, asks_for_key=True),
+    (Command.LIST, "service"): Asked(READERS, {}),
+    (Command.UPDATE, "service"): Asked(ADMINS, {"names": ["sqrt"], "values": {}}),
+    (Command.DELETE, "service"): Asked(ADMINS, {"names": ["sqrt"]}),
+    (Command.LIST, "worker"): Asked(READERS, {}),
+    (Command.LIST, "request"): Asked(READERS, {}),
+    (Command.LIST, "recent"): Asked(READERS, {}),
+    (Command.LIST, "durable"): Asked(READERS, {"names": ["sqrt"]}),
+    (Command.SHOW, "durable"): Asked(ANYBODY, {"names": ["no-such-request"]}, asks_for_key=True),
+    (Command.LIST, "poison"): Asked(READERS, {}),
+    (Command.CREATE, "poison"): Asked(OPERATORS, {"entry": {"number": 1}}),
+    (Command.DELETE, "poison"): Asked(OPERATORS, {"names": ["1"]}),
+    (Command.CREATE, "curve-key"): Asked(ADMINS, {"entry": _CURVE_KEY}),
+    (Command.LIST, "curve-key"): Asked(ADMINS, {}),
+    (Command.DELETE, "curve-key"): Asked(ADMINS, {"names": ["tarifas"]}),
+}
+"""What is asked of the service broker with the commands of the catalogue; what is not here cannot be asked."""
+OF_KINDS = (Command.CREATE, Command.UPDATE, Command.DELETE, Command.SHOW, Command.LIST)
+"""Commands that name a kind."""
 _SETTLE = "/v1/topics/{topic}/subscriptions/{subscriber}"
 _ONE = {"messages": [{"text": "x"}]}
 _READ = ("messages", "messages/{seq}", "messages/{seq}/body", "messages/{seq}/story", "batches", "stream")
@@ -112,6 +136,18 @@ ROUTES: dict[str, Asked] = {
     "DELETE /v1/topics/{topic}/schema": Asked(ADMINS, spoils=True),
     "GET /v1/topics/{topic}/schema/versions": Asked(READERS),
     "POST /v1/topics/{topic}/schema/compare": Asked(READERS, {"kind": "xml"}),
+    "POST /v1/services/{type}/requests": Asked(ANYBODY, "100", asks_for_key=True),
+    "GET /v1/services/{type}/requests/{id}": Asked(ANYBODY, asks_for_key=True),
+    "GET /v1/broker": Asked(ANYBODY, asks_for_key=True),
+    "GET /v1/services/{type}/requests": Asked(READERS),
+    **{f"GET /v1/{path}": Asked(READERS) for path in ("services", "workers", "requests", "requests/recent", "poison")},
+    "POST /v1/poison/{number}/release": Asked(OPERATORS),
+    "DELETE /v1/poison/{number}": Asked(OPERATORS),
+    "PATCH /v1/services/{type}": Asked(ADMINS, {}),
+    "DELETE /v1/services/{type}": Asked(ADMINS),
+    "POST /v1/curve-keys": Asked(ADMINS, _CURVE_KEY),
+    "GET /v1/curve-keys": Asked(ADMINS),
+    "DELETE /v1/curve-keys/{name}": Asked(ADMINS),
     "GET /metrics": Asked(READERS),
     "GET /v1/status": Asked(READERS),
     **{f"GET /{path}": Asked(EVERYBODY) for path in ("healthz", "readyz", "v1/openapi.json", "docs", "docs/{file}")},

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 import pytest
 
+from pregon.edges.dispatch_services import KINDS as BROKER_KINDS
 from pregon.edges.http.api import make_router
 from pregon.edges.http.machines import join_frames, split_frames
 from pregon.edges.soap.catalog import catalog_service
@@ -27,9 +28,37 @@ from pregon.model.message import Outgoing
 from pregon.testing import RunningHub, run_hub
 from pregon.wire.commands import Command
 
-from .permissions import COMMANDS, EVERYBODY, KNOWN, NOBODYS, OPERATIONS, READERS, ROUTES, WRONG, Asked, Names
+from .permissions import (
+    COMMANDS,
+    EVERYBODY,
+    KINDS,
+    KNOWN,
+    NOBODYS,
+    OF_KINDS,
+    OPERATIONS,
+    READERS,
+    ROUTES,
+    WRONG,
+    Asked,
+    Names,
+)
 from .raw_peer import ERROR, RawPeer, connected, header, prelude
 from .soap_clients.plain import CATALOGO, TRAZAS, PlainClient, operation
+
+
+Said = Command | tuple[Command, str]
+"""A command, or one with the kind that it names."""
+IN_PATHS = {
+    "seq": 1, "key": "0" * 12, "secret": "0" * 12, "file": "docs.css", "type": "sqrt", "id": "no-such-request",
+    "number": 1, "name": "tarifas",
+}  # fmt: skip
+REQUEST_FIELDS: dict[Command, tuple[str, ...]] = {
+    Command.CREATE: ("entry",),
+    Command.UPDATE: ("names", "values"),
+    Command.DELETE: ("names",),
+    Command.SHOW: ("names",),
+    Command.LIST: ("names",),
+}
 
 
 def fill_in(value: Any, names: Names) -> Any:
@@ -84,8 +113,9 @@ class Told(NamedTuple):
 class Doors:
     """A hub, its people, and how to ask at each of its doors."""
 
-    def __init__(self, running: RunningHub, keys: dict[str, str], peer: RawPeer) -> None:
+    def __init__(self, running: RunningHub, keys: dict[str, str], peer: RawPeer, *, is_locked: bool) -> None:
         self.keys = keys
+        self._is_locked = is_locked
         self._peer = peer
         self._http = httpx.Client(base_url=running.http, timeout=10)
         self._soap = PlainClient(running.http)
@@ -95,15 +125,22 @@ class Doors:
         self._http.close()
         self._soap.close()
 
-    def fast_lane(self, what: Command, asked: Asked, who: str, names: Names) -> Told:
+    def who_may(self, asked: Asked) -> set[str]:
+        """Who is served by this hub."""
+        return asked.may - {"nobody"} if asked.asks_for_key and self._is_locked else asked.may
+
+    def fast_lane(self, what: Said, asked: Asked, who: str, names: Names) -> Told:
         """A command over ZeroMQ."""
-        fields = {**fill_in(asked.says, names), **({"auth": self.keys[who]} if who != "nobody" else {})}
-        answer = self._peer.ask(what, fields, _payload(what))
+        command, fields = _command(what, asked, names)
+        answer = self._peer.ask(
+            command, {**fields, **({"auth": self.keys[who]} if who != "nobody" else {})}, _payload(command)
+        )
         return Told(answer.code, _blank(repr(answer.header).encode() if answer.code else b"", names))
 
-    def frames(self, what: Command, asked: Asked, who: str, names: Names) -> Told:
+    def frames(self, what: Said, asked: Asked, who: str, names: Names) -> Told:
         """The same over HTTP, with the key in its header."""
-        body = join_frames([prelude(what), header(**fill_in(asked.says, names)), *_payload(what)])
+        command, fields = _command(what, asked, names)
+        body = join_frames([prelude(command), header(**fields), *_payload(command)])
         reply = self._http.post("/v1/frames", content=body, headers=self._bearer(who, "application/vnd.pregon.frames"))
         if reply.status_code != 200:
             return _told(reply, names)
@@ -115,7 +152,7 @@ class Doors:
     def rest(self, what: str, asked: Asked, who: str, names: Names) -> Told:
         """A route."""
         method, _, path = what.partition(" ")
-        path = path.format(**names._asdict(), seq=1, key="0" * 12, secret="0" * 12, file="docs.css")
+        path = path.format(**names._asdict(), **IN_PATHS)
         says = fill_in(asked.says, names)
         sent = self._bearer(who, "text/plain" if isinstance(says, str) else "application/json")
         sent["Pregon-Producer"] = names.producer
@@ -146,6 +183,12 @@ class Doors:
         return {**said, "Authorization": f"Bearer {self.keys[who]}"} if who != "nobody" else said
 
 
+def _command(what: Said, asked: Asked, names: Names) -> tuple[Command, dict[str, Any]]:
+    """A command and the fields of its header, with the kind if it has one."""
+    fields = fill_in(asked.says, names)
+    return (what[0], {"kind": what[1], **fields}) if isinstance(what, tuple) else (what, fields)
+
+
 def _payload(command: Command) -> list[bytes]:
     packed = bytes(encode(pack([Outgoing(b"x", "in a batch")], [1])))
     return {Command.PUBLISH: [b"x"], Command.PUBLISH_BATCH: [packed]}.get(command, [])
@@ -165,13 +208,15 @@ def _blank(words: bytes, names: Names) -> bytes:
 @pytest.fixture(scope="module", params=["administered", "locked"])
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
     with run_hub(require_keys=request.param == "locked") as running, connected(running.url) as peer:
-        found = Doors(running, make_people(running.server.hub), peer)
+        is_locked = request.param == "locked"
+        found = Doors(running, make_people(running.server.hub), peer, is_locked=is_locked)
         yield found
         found.close()
 
 
 Ask = Callable[[Any, Asked, str, Names], Told]
-TABLES: dict[str, dict[Any, Asked]] = {"fast_lane": COMMANDS, "frames": COMMANDS, "rest": ROUTES, "soap": OPERATIONS}
+SAID: dict[Any, Asked] = {**COMMANDS, **KINDS}
+TABLES: dict[str, dict[Any, Asked]] = {"fast_lane": SAID, "frames": SAID, "rest": ROUTES, "soap": OPERATIONS}
 
 
 def test_everything_that_can_be_asked_is_in_a_table() -> None:
@@ -183,17 +228,31 @@ def test_everything_that_can_be_asked_is_in_a_table() -> None:
     assert tabled == (set(Command), routes, operations)
 
 
+def test_every_kind_of_the_broker_is_in_the_table_and_nothing_else_can_be_asked_of_it(doors: Doors) -> None:
+    unclassified = [(command, kind) for command in OF_KINDS for kind in BROKER_KINDS if (command, kind) not in KINDS]
+    says = {"names": ["x"], "values": {}, "entry": {}}
+
+    told = {}
+    for command, kind in unclassified:
+        wanted = {name: says[name] for name in REQUEST_FIELDS[command]}
+        told[command, kind] = doors.fast_lane((command, kind), Asked(set(), wanted), "admin", Names()).code
+
+    assert {kind for _, kind in KINDS} == set(BROKER_KINDS)
+    assert told == dict.fromkeys(unclassified, "bad_request")
+
+
 @pytest.mark.parametrize("door", list(TABLES))
 def test_who_may_is_served_and_who_may_not_is_refused(doors: Doors, door: str) -> None:
     ask: Ask = getattr(doors, door)
     wrong = {}
 
     for what, asked in TABLES[door].items():
-        for who in sorted(EVERYBODY, key=lambda one: one in asked.may):
-            names = NOBODYS if asked.spoils and who in asked.may else Names()
+        may = doors.who_may(asked)
+        for who in sorted(EVERYBODY, key=lambda one: one in may):
+            names = NOBODYS if asked.spoils and who in may else Names()
             told = ask(what, asked, who, names).code
             served = told not in ("unauthorized", "forbidden")
-            expected = "served" if who in asked.may else "forbidden" if who in KNOWN else "unauthorized"
+            expected = "served" if who in may else "forbidden" if who in KNOWN else "unauthorized"
             if ("served" if served else told) != expected:
                 wrong[what, who] = (told, expected)
 
@@ -207,7 +266,7 @@ def test_a_refusal_is_the_same_byte_for_byte_whether_the_thing_exists_or_not(doo
     different = {}
 
     for what, asked in TABLES[door].items():
-        for who in sorted(EVERYBODY - asked.may - READERS):
+        for who in sorted(EVERYBODY - doors.who_may(asked) - READERS):
             told = {ask(what, asked, who, names) for names in (Names(), *(others[:1] if who in WRONG else others))}
             if len(told) != 1:
                 different[what, who] = told

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect
-from pregon.cli.output import show_fields, show_json, show_rows, tell
+from pregon.cli.output import console, show_fields, show_json, show_rows, tell
 from pregon.errors import BadRequest, NotFound
 
 commands = typer.Typer()
@@ -41,6 +41,11 @@ def _show(hub: str | None, kind: str, columns: tuple[str, ...], as_json: bool, r
         rows = client.list(kind, max=rows_max)
     shown = with_policy(rows) if kind == "service" and not as_json else rows
     show_rows(shown, columns, as_json=as_json, empty=tell("none", "ninguno"))
+
+
+def _say(text: str, as_json: bool) -> None:
+    if not as_json:
+        console().print(text, markup=False)
 
 
 @commands.command("list")
@@ -89,17 +94,19 @@ def list_poison(hub: HubOption = None, as_json: JsonOption = False) -> None:
 
 
 @commands.command("release")
-def release(number: _NumberArgument, hub: HubOption = None) -> None:
+def release(number: _NumberArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Have a durable request that was set aside worked on again."""
     with connect(hub) as client:
         client.create("poison", number=number)
+    _say(tell(f"{number} is worked on again", f"{number} vuelve a procesarse"), as_json)
 
 
 @commands.command("drop")
-def drop(number: _NumberArgument, hub: HubOption = None) -> None:
+def drop(number: _NumberArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Forget a request that was set aside."""
     with connect(hub) as client:
         client.delete("poison", str(number))
+    _say(tell(f"{number} is forgotten", f"{number} se olvidó"), as_json)
 
 
 @commands.command("set")
@@ -142,11 +149,12 @@ def set_options(
 
 
 @commands.command("reset")
-def reset_options(job_type: _TypeArgument, hub: HubOption = None) -> None:
+def reset_options(job_type: _TypeArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Run a service as all the others."""
     with connect(hub) as client:
         if not client.delete("service", job_type):
             raise NotFound(f"{job_type} has no options of its own")
+    _say(tell(f"{job_type} is run as all the others", f"{job_type} funciona como los demás"), as_json)
 
 
 @commands.command("top")

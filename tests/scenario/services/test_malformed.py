@@ -90,9 +90,7 @@ def test_a_peer_that_hangs_up_while_what_it_sent_waits_does_not_end_the_process(
         stalled.end()
 
 
-def test_a_frame_larger_than_any_may_be_ends_its_connection_and_no_other(
-    broker: BrokerProcess, tmp_path: Path
-) -> None:
+def test_a_frame_larger_than_any_may_be_ends_its_connection_and_no_other(broker: BrokerProcess, tmp_path: Path) -> None:
     with (
         Staff(broker.back, tmp_path, "large") as staff,
         RawClient(broker.front, "large", service="large") as large,

@@ -198,9 +198,7 @@ def test_a_worker_that_fails_is_told_as_a_problem(http: httpx.Client, staff: Sta
     assert (kept["state"], kept["code"], kept["message"]) == ("failed", "service_failed", "nobody divides by zero")
 
 
-def test_a_service_that_nobody_serves_and_a_full_queue_are_told_as_problems(
-    http: httpx.Client, service: str
-) -> None:
+def test_a_service_that_nobody_serves_and_a_full_queue_are_told_as_problems(http: httpx.Client, service: str) -> None:
     http.patch(f"/services/{service}", json={"queue_max": 1, "wait_ms": 1_000})
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(ask, http, service, durable=False)
