@@ -45,7 +45,6 @@ from .permissions import (
 from .raw_peer import ERROR, RawPeer, connected, header, prelude
 from .soap_clients.plain import CATALOGO, TRAZAS, PlainClient, operation
 
-
 Said = Command | tuple[Command, str]
 """A command, or one with the kind that it names."""
 IN_PATHS = {

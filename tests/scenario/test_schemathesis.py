@@ -27,7 +27,7 @@ CHECKED_BY_MEANING = ("400", "412", "413", "422")
 
 def configuration(secret: str) -> Any:
     """All phases and all checks, with so many examples as a test has time for."""
-    accepted = ["2xx", "401", "403", "404", "409", "429", *CHECKED_BY_MEANING]
+    accepted = ["2xx", "401", "403", "404", "408", "409", "429", *CHECKED_BY_MEANING]
     refused = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "429"]
     return schemathesis.Config.from_dict(
         {
@@ -53,6 +53,15 @@ def wait_no_minute(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
     body = case.body
     if isinstance(body, dict) and isinstance(body.get("wait_ms"), int) and 10 < body["wait_ms"] <= 60_000:
         case.body = {**body, "wait_ms": 10}
+    query = case.query or {}
+    if _is_long(query.get("wait_ms")):
+        case.query = query = {**query, "wait_ms": 10}
+    if case.operation.label == "POST /v1/services/{type}/requests" and str(query.get("durable")).lower() == "false":
+        case.query = {**query, "deadline_ms": 10}
+
+
+def _is_long(wait_ms: Any) -> bool:
+    return str(wait_ms).isdigit() and 10 < int(wait_ms) <= 60_000
 
 
 def said(events: Any) -> Iterator[str]:

@@ -292,6 +292,18 @@ def test_a_request_from_inside_the_hub_is_told_once_and_can_be_cancelled() -> No
     assert getattr(told[-1], "code", "") == "bad_name"
 
 
+@pytest.mark.parametrize(
+    "values", [{"policy": "random"}, {"beat_ms": 0}, {"attempts_max": 0}, {"queue_max": 10**9}, {"unheard_of": 1}]
+)
+def test_options_that_make_no_sense_are_refused_and_change_nothing(values: dict[str, object]) -> None:
+    stage = Stage()
+
+    with pytest.raises(BadRequest):
+        stage.set_options("A", **values)
+
+    assert stage.broker.lines.own_options == {}
+
+
 def test_what_is_under_way_and_how_it_ended_can_be_seen() -> None:
     stage = Stage()
     stage.hello(b"w", "A")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from pregon.client.services.ask import Ask
@@ -63,6 +65,23 @@ def test_results_that_wait_for_their_turn_are_bounded() -> None:
     assert asked == AHEAD * 2
 
 
+def test_after_results_have_waited_for_a_slow_one_more_are_asked() -> None:
+    mapping = make_mapping(1_000, in_flight=2)
+    slow, *others = mapping.next_asks()
+    while others:
+        for ask in others:
+            ask.finish([b"0"])
+        others = mapping.next_asks()
+
+    slow.finish([b"0"])
+    before = mapping.next_asks()
+    taken(mapping)
+
+    assert before == []
+    assert mapping.is_ready
+    assert len(mapping.next_asks()) == 2
+
+
 def test_it_is_over_when_all_was_asked_and_taken() -> None:
     mapping = make_mapping(2, in_flight=5)
     asks = mapping.next_asks()
@@ -75,6 +94,24 @@ def test_it_is_over_when_all_was_asked_and_taken() -> None:
     states.append(mapping.is_over)
 
     assert states == [False, False, True]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_the_order_of_the_answers_a_map_never_stands_still(seed: int) -> None:
+    chance = random.Random(seed)
+    mapping = make_mapping(200, in_flight=chance.randint(1, 8))
+
+    under_way: list[Ask] = []
+    found: list[object] = []
+    while not mapping.is_over:
+        under_way += mapping.next_asks()
+        found += taken(mapping)
+        assert under_way or mapping.is_ready or mapping.is_over
+        if under_way:
+            ask = under_way.pop(chance.randrange(len(under_way)))
+            ask.finish(ask.body)
+
+    assert found == list(range(200))
 
 
 def test_a_tuple_is_the_arguments_of_one_request() -> None:

@@ -245,12 +245,13 @@ def test_a_hello_that_cannot_be_taken_is_refused_with_the_reason(head: bytes) ->
     assert stage.broker.workers == {}
 
 
-def test_what_no_worker_says_is_refused() -> None:
+@pytest.mark.parametrize("head", [b"PGS1Q" + bytes(8), b"PGS1A1234", b"PGS1", b"PGS1B" + bytes(SERVICE_HEAD_BYTES_MAX)])
+def test_what_no_worker_says_is_refused(head: bytes) -> None:
     stage = Stage()
     stage.hello(b"w", "A")
     stage.heard(b"w")
 
-    stage.say(b"w", wire.QUERY)
+    stage.back(b"w", head, b"r")
 
     (heard,) = stage.heard(b"w")
     assert (heard.kind, error_of(heard).code) == ("E", "bad_request")

@@ -116,6 +116,8 @@ class ServicesDesk:
     ) -> Ticket[list[Row]]:
         """Durable requests, by id."""
         self._gate.rules.require(caller, READ)
+        if service:
+            check_name("job type", service.partition("@")[0])
         return self._journal.list_requests(service, state, after, rows_max)
 
     def _require_asker(self, caller: Caller) -> None:
@@ -231,7 +233,7 @@ class ServicesDesk:
     def forget_key(self, caller: Caller, name: str) -> Ticket[bool]:
         """Let a key in no more: who came by it is given nothing any more."""
         self._gate.rules.require(caller, ADMIN)
-        return self._journal.forget_curve_key(name, self._renew)
+        return self._journal.forget_curve_key(check_name("key", name), self._renew)
 
     def list_keys(self, caller: Caller) -> Sequence[CurveKey]:
         """Who may come in, by name."""

@@ -111,8 +111,7 @@ class Durables:
         try:
             journal = self._require_journal()
             self._require_room(line, body_bytes(body))
-            if len(options.key.encode()) > MESSAGE_ID_BYTES_MAX or (options.key and not options.key.isprintable()):
-                raise BadRequest(f"a key is at most {MESSAGE_ID_BYTES_MAX} bytes of text that can be printed")
+            _check_key(options.key)
         except PregonError as error:
             self._broker.refuse(asker, id, error)
             return
@@ -296,3 +295,9 @@ class Durables:
                 self._drop_collector(durable_id, one)
                 late = AnswerTimeout(f"{durable_id[:200]} is not answered yet: ask again, or wait longer")
                 self._broker.replies.reply(one.asker, one.id, late)
+
+
+def _check_key(key: str) -> None:
+    """Raises BadRequest for an id that could not stand in an address."""
+    if len(key.encode()) > MESSAGE_ID_BYTES_MAX or not (key + "x").isprintable() or "/" in key:
+        raise BadRequest(f"a key is at most {MESSAGE_ID_BYTES_MAX} bytes of text that can be printed, without /")

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from pregon.errors import LimitReached, NotFound, PregonError
+from pregon.errors import AlreadyExists, LimitReached, NotFound, PregonError
 from pregon.hub.hub import Hub
 from pregon.limits import CURVE_KEYS_MAX, LIST_ROWS_MAX, SERVICE_DURABLE_MAX, SERVICE_POISON_MAX, SERVICE_RESULTS_MAX
 from pregon.model.service import PARKED, WAITING, CurveKey, Entry, Result
@@ -189,6 +189,9 @@ class HubJournal:
             connection = transaction.connection
             if curve_keys.count_curve_keys(connection) >= CURVE_KEYS_MAX:
                 raise LimitReached(f"{CURVE_KEYS_MAX} CURVE keys are known already: delete some")
+            owner = curve_keys.find_owner(connection, key.public)
+            if owner not in (None, key.name):
+                raise AlreadyExists(f"this key is {owner}'s already: each has a pair of its own")
             kept = msgspec.structs.replace(key, created_us=transaction.now_us)
             curve_keys.insert_curve_key(connection, kept)
             self._renew_after(transaction, renew)

@@ -36,6 +36,11 @@ def insert_curve_key(connection: Connection, key: CurveKey) -> None:
     )
 
 
+def find_owner(connection: Connection, public: str) -> str | None:
+    """Whose key it is; None if nobody's."""
+    return connection.execute(select(curve_key.c.name).where(curve_key.c.public == public)).scalar()
+
+
 def count_curve_keys(connection: Connection) -> int:
     """How many there are."""
     return connection.execute(select(func.count()).select_from(curve_key)).scalar_one()

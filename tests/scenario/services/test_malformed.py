@@ -25,7 +25,7 @@ REQUESTS = 40
 LONGEST_S = 5.0
 """Of one honest request on a machine that two floods share; alone it is milliseconds."""
 MEMORY_MIB_MAX = 256.0
-"""How much more a broker may hold while it is flooded with what is small: what waits to be read is bounded by number."""
+"""How much more a broker may hold while it is flooded with what is small: what waits to be read is bounded."""
 GIANTS_MIB_MAX = 1_500.0
 """The same where each is fifteen."""
 _PROGRAM = Path(__file__).with_name("flood.py")
@@ -128,6 +128,7 @@ def test_a_frame_larger_than_any_may_be_ends_its_connection_and_no_other(broker:
         ([b"PGS1R"], "bad_request"),
         ([b"PGS1R" + bytes(8) + b'sqrt\n{"durable": true}', b"x"], "bad_request"),
         ([b"PGS1R" + bytes(8) + b'sqrt\n{"version": "7"}', b"x"], "version_unserved"),
+        ([b"PGS1R" + bytes(8) + b'sqrt\n{"durable": true, "key": "a/b"}', b"x"], "bad_request"),
         ([b"PGS1L" + bytes(8) + b"some-id"], "bad_request"),
     ],
     ids=lambda value: str(value)[:40],

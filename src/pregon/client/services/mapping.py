@@ -33,11 +33,11 @@ class Mapping:
     @property
     def is_ready(self) -> bool:
         """Whether there is a result to give, or room to ask for more."""
-        return self.window.is_next_done or (self.window.has_news and not self._is_exhausted)
+        return self.window.is_next_done or (self.window.room > 0 and not self._is_exhausted)
 
     def next_asks(self) -> list[Ask]:
         """The asks for which there is room now; raises what is wrong with an input."""
-        room = 0 if self._is_exhausted else self.window.room()
+        room = 0 if self._is_exhausted else self.window.room
         asks = []
         for value in islice(self._inputs, room):
             body = encode_arguments(value if type(value) is tuple else (value,))

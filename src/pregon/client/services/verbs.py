@@ -85,7 +85,7 @@ class ServiceVerbs(ABC):
                     while (ask := window.take()) is not None:
                         progress.step()
                         yield result_of(ask, returns, return_errors=return_errors)
-                        if window.has_news:
+                        if window.has_much_room:
                             talk.start(mapping.next_asks())
                     if mapping.is_over:
                         return

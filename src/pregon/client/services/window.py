@@ -24,7 +24,6 @@ class Window:
         self._in_flight = in_flight
         self._asks: deque[Ask] = deque()
         self._open = 0
-        self._answered = 0
         self.waiter: Waiter | None = None
         """Who is told whenever one of them is done."""
 
@@ -38,15 +37,14 @@ class Window:
         return bool(self._asks) and self._asks[0].is_done
 
     @property
-    def has_news(self) -> bool:
-        """Whether something was answered since `room` was last asked."""
-        return self._answered > 0
-
     def room(self) -> int:
         """How many more may be asked now."""
-        self._open -= self._answered
-        self._answered = 0
         return max(0, min(self._in_flight - self._open, AHEAD * self._in_flight - len(self._asks)))
+
+    @property
+    def has_much_room(self) -> bool:
+        """Whether it is worth while to ask for more before the results that are there are dealt with."""
+        return self.room * 8 >= self._in_flight
 
     def add(self, ask: Ask) -> None:
         """One more at the end."""
@@ -55,7 +53,7 @@ class Window:
 
     def set(self) -> None:
         """One of them is done: the window is its asks' waiter."""
-        self._answered += 1
+        self._open -= 1
         if self.waiter is not None:
             self.waiter.set()
 

@@ -16,6 +16,7 @@ from pregon.edges.http.forms import view
 from pregon.edges.http.machines import split_frames
 from pregon.edges.http.routes import Desk, Route
 from pregon.errors import (
+    AlreadyExists,
     AnswerTimeout,
     BadRequest,
     DeadlinePassed,
@@ -306,7 +307,7 @@ ROUTES = [
     Route(method="DELETE", path="/v1/poison/{number}", handler=drop_poison, tag=_TAG, summary="Forget one", status=204),
     Route(
         method="POST", path="/v1/curve-keys", handler=keep_key, tag="access", summary="Let a CURVE key in",
-        body=CurveKeyIn, answer=CurveKey, status=201, errors=(LimitReached,),
+        body=CurveKeyIn, answer=CurveKey, status=201, errors=(LimitReached, AlreadyExists),
         example={"name": "tarifas", "public": "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7", "serves": ["tarifas.*"]},
     ),
     Route(
