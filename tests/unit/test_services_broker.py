@@ -100,6 +100,19 @@ def test_there_is_a_limit_to_the_types_that_are_known_and_those_in_use_stay() ->
     assert stage.given(b"w") == [b"m"]
 
 
+def test_a_type_more_than_may_be_known_is_taken_as_soon_as_another_is_of_no_use() -> None:
+    stage = Stage({"wait_ms": 100})
+    for number_ in range(SERVICES_MAX + 150):
+        stage.ask(b"c", number_, f"t{number_}")
+    stage.wait(100)
+    stage.told(b"c")
+
+    stage.ask(b"c", 2_000, "one-more")
+
+    assert stage.told(b"c") == []
+    assert stage.broker.lines[b"one-more"].waiting.count == 1
+
+
 def test_the_type_of_a_lost_worker_is_not_forgotten_while_it_may_come_back() -> None:
     stage = Stage()
     stage.hello(b"w", "A")

@@ -9,7 +9,7 @@ from pregon.services.line import Line
 from pregon.services.options import ServiceOptions
 
 DEFAULT_TYPE = "default"
-_LOOK_EVERY = 100
+_LOOKS_AT_ONCE = 100
 
 
 class Lines(dict[bytes, Line]):
@@ -23,8 +23,8 @@ class Lines(dict[bytes, Line]):
         """Of the services that are run in a way of their own, by job type."""
         self.changes = 0
         """How often options were set, for who plans by them."""
-        self._refused = 0
-        """Lines that were not made, one after another, because there were too many."""
+        self._to_look_at: list[Line] = []
+        """Where the search for lines of no use goes on."""
         self.default = self.require(default_type)
         """Where requests go that name no type."""
 
@@ -59,13 +59,12 @@ class Lines(dict[bytes, Line]):
                 line.set_options(self.options_of(job_type))
 
     def _forget_unused(self) -> None:
-        # Looking through all of them for each of a flood of types would keep the others waiting.
-        self._refused += 1
-        if self._refused % _LOOK_EVERY == 1:
-            for key, line in list(self.items()):
-                if line.is_unused and line is not self.default:
-                    del self[key]
-        if len(self) < SERVICES_MAX:
-            self._refused = 0
-        else:
+        # A few at a time: looking through all of them for each of a flood of types would keep the others waiting.
+        for _ in range(_LOOKS_AT_ONCE):
+            if not self._to_look_at:
+                self._to_look_at = list(self.values())
+            line = self._to_look_at.pop()
+            if line.is_unused and line is not self.default:
+                self.pop(line.key, None)
+        if len(self) >= SERVICES_MAX:
             raise LimitReached(f"the broker knows {SERVICES_MAX} job types already: ask for one of those")
