@@ -299,5 +299,5 @@ class Durables:
 
 def _check_key(key: str) -> None:
     """Raises BadRequest for an id that could not stand in an address."""
-    if len(key.encode()) > MESSAGE_ID_BYTES_MAX or not (key + "x").isprintable() or "/" in key:
-        raise BadRequest(f"a key is at most {MESSAGE_ID_BYTES_MAX} bytes of text that can be printed, without /")
+    if len(key.encode()) > MESSAGE_ID_BYTES_MAX or not (key + "x").isprintable() or "/" in key or key in (".", ".."):
+        raise BadRequest(f"a key is at most {MESSAGE_ID_BYTES_MAX} bytes of printable text without /, and not . or ..")

@@ -24,7 +24,7 @@ class Lines(dict[bytes, Line]):
         self.changes = 0
         """How often options were set, for who plans by them."""
         self._to_look_at: list[Line] = []
-        """Where the search for lines of no use goes on."""
+        """Where the search for lines of no use goes on, the oldest last."""
         self.default = self.require(default_type)
         """Where requests go that name no type."""
 
@@ -62,9 +62,9 @@ class Lines(dict[bytes, Line]):
         # A few at a time: looking through all of them for each of a flood of types would keep the others waiting.
         for _ in range(_LOOKS_AT_ONCE):
             if not self._to_look_at:
-                self._to_look_at = list(self.values())
+                self._to_look_at = list(self.values())[::-1]
             line = self._to_look_at.pop()
-            if line.is_unused and line is not self.default:
-                self.pop(line.key, None)
+            if line.is_unused and line is not self.default and self.get(line.key) is line:
+                del self[line.key]
         if len(self) >= SERVICES_MAX:
             raise LimitReached(f"the broker knows {SERVICES_MAX} job types already: ask for one of those")

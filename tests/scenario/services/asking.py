@@ -43,7 +43,7 @@ class RawClient:
 
     def __init__(self, front: str, identity: str = "", service: str = DEFAULT_TYPE) -> None:
         self.service = service
-        self.socket = zmq.Context.instance().socket(zmq.DEALER)
+        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         self.socket.setsockopt(zmq.LINGER, 0)
         self.socket.setsockopt(zmq.SNDHWM, 0)
         self.socket.setsockopt(zmq.RCVHWM, 0)
@@ -80,7 +80,7 @@ class RawClient:
 
     def hear(self, timeout_s: float = PATIENCE_S) -> Reply | None:
         """The next thing that it is told, None if nothing comes."""
-        if not self.socket.poll(timeout_s * 1_000):
+        if not self.socket.poll(int(timeout_s * 1_000)):
             return None
         first, *frames = self.socket.recv_multipart()
         reply = Reply("", 0, b"", frames) if first == b"" else _decode(first, frames)

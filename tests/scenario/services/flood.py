@@ -81,7 +81,7 @@ def send_messages(addresses: list[str], make: Callable[[int], Message]) -> None:
     """The same to both sockets, read nothing."""
     sockets = []
     for address in addresses:
-        one = zmq.Context.instance().socket(zmq.DEALER)
+        one: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
         one.setsockopt(zmq.LINGER, 0)
         one.setsockopt(zmq.SNDHWM, 10 if make is giants else 1_000)
         one.connect(address)

@@ -47,9 +47,9 @@ def test_a_thousand_clients_at_once_are_each_answered_with_their_own(broker: Bro
 
         for number, client in enumerate(clients):
             client.send(f"of {number}".encode())
-        told = []
+        told: list[bytes] = []
         for client in clients:
-            assert client.poll(PATIENCE_S * 1_000), f"{len(told)} of {CLIENTS} were answered"
+            assert client.poll(int(PATIENCE_S * 1_000)), f"{len(told)} of {CLIENTS} were answered"
             told.append(client.recv_multipart()[0])
         held.close()
 

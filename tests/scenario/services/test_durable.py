@@ -21,7 +21,7 @@ from .program import PATIENCE_S
 from .staff import Staff
 from .workers import PLAIN
 
-KILLS = 4
+KILLS = 3
 _PACE_S = 0.03
 
 

@@ -144,6 +144,47 @@ def test_the_fast_lane_lists_what_rest_lists(hub: HubProcess, http: httpx.Client
     assert [(row["id"], row["state"]) for row in durable] == [(f"kept-{service[:50]}", "answered")]
 
 
+# What is counted.
+
+
+def counted(http: httpx.Client) -> Counter[str]:
+    """What the broker has counted so far, by the names in its metrics."""
+    lines = (line.split() for line in http.get("/../metrics").text.splitlines() if line.startswith("pregon_services_"))
+    return Counter({name.removeprefix("pregon_services_").removesuffix("_total"): int(value) for name, value in lines})
+
+
+def test_answers_that_are_late_second_or_of_no_use_are_counted(
+    http: httpx.Client, staff: Staff, client: RawClient, hub: HubProcess, service: str
+) -> None:
+    others = f"{service[:50]}-others"
+    for name in (service, others):
+        http.patch(f"/services/{name}", json={"liveness": "answers", "answer_ms": 2_500})
+    before = counted(http)
+    slow = staff.hire("slow", "--manner", "hold", "--slots", "4", "--types", f"{service},{others}")
+    client.ask(1)
+    client.ask(1)
+    slow.wait_for_line("given 1")
+    staff.hire("twice", "--manner", "twice")
+    client.require(1)
+
+    slow.tell("answer, too late")
+    wait_until(lambda: (counted(http) - before)["answers_late"], "it is heard, and taken back")
+    with RawClient(hub.addresses.services_front, service=others) as leaving:
+        leaving.ask(2)
+        slow.wait_for_line("given 2")
+        leaving.say("C", 2)
+        slow.wait_for_line("dropped")
+        leaving.ask(3)
+        slow.wait_for_line("given 3")
+        leaving.socket.send(b"nonsense")
+    slow.tell("answer, to nobody")
+    wait_until(lambda: (counted(http) - before)["answers_undeliverable"], "nobody was there")
+
+    names = ("duplicates", "redispatched", "answers_late", "answers_unknown", "cancelled", "malformed")
+    assert {name: (counted(http) - before)[name] for name in names} == dict.fromkeys(names, 1)
+    assert workers_of(http, service)["slow"]["lost"] == 1
+
+
 # Run in another way.
 
 
@@ -230,7 +271,7 @@ def poison(http: httpx.Client, staff: Staff, service: str, key: str = "") -> dic
     http.patch(f"/services/{service}", json={"attempts_max": 2, "beat_ms": 150, "patience": 4})
     for number in range(2):
         staff.hire(f"dies-{number}-{len(staff.all)}", "--dies-of", "bad")
-    durable = {"key": key, "wait_ms": 20_000} if key else {"durable": "false"}
+    durable: dict[str, Any] = {"key": key, "wait_ms": 20_000} if key else {"durable": "false"}
     ended = http.post(f"/services/{service}/requests", content=b"bad", params=durable)
     if key:
         assert (ended.json()["state"], ended.json()["code"]) == ("parked", "poison_request")

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 import zmq
 
 from pregon.client.services.ask import Ask, Waited
-from pregon.client.services.bell import Bell
 from pregon.client.services.broker_socket import Broker
 from pregon.client.services.exchange import LOOK_MS, Exchange
 from pregon.clock import monotonic_ms
 from pregon.errors import HubBusy, HubStopping
+from pregon.wire.bell import Bell
 
 
 class SyncTalk:

@@ -21,7 +21,6 @@ from typing import Any, Unpack
 
 import zmq
 
-from pregon.client.services.bell import Bell
 from pregon.client.services.broker_socket import Broker
 from pregon.client.services.place import Place, find_broker
 from pregon.client.services.post import Post
@@ -31,6 +30,7 @@ from pregon.client.services.worker_talk import Work
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError, SettingsInvalid, Unavailable
 from pregon.limits import SERVICE_TYPES_MAX
+from pregon.wire.bell import Bell
 
 DRAIN_MS = 30_000
 _TICK_MS = 50

@@ -6,7 +6,8 @@ import threading
 
 import zmq
 
-from pregon.edges.zmq.sockets import Bell, bind, bound_address
+from pregon.edges.zmq.sockets import bind, bound_address
+from pregon.wire.bell import Bell
 
 
 class Door:

@@ -18,11 +18,12 @@ import zmq
 import zmq.backend
 
 from pregon.clock import monotonic_ms
-from pregon.edges.zmq.sockets import Bell, bind, bound_address
+from pregon.edges.zmq.sockets import bind, bound_address
 from pregon.errors import HubStopping, InternalError, PregonError
 from pregon.services.counts import Finished
 from pregon.services.parts import Parts
 from pregon.store.ticket import Ticket
+from pregon.wire.bell import Bell
 
 log = logging.getLogger("pregon.services")
 T = TypeVar("T")

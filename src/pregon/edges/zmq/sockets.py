@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket as stdlib_socket
 from collections.abc import Callable, Iterator
 
 import zmq
@@ -45,39 +43,6 @@ def bound_address(socket: zmq.Socket[bytes]) -> str:
     address = socket.getsockopt(zmq.LAST_ENDPOINT)
     assert isinstance(address, bytes)
     return address.decode()
-
-
-class Bell:
-    """Wakes a loop that waits in a ZeroMQ poller, from any thread. Ringing twice before it is heard wakes once."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = stdlib_socket.socketpair()
-        self._reader.setblocking(False)
-        self._writer.setblocking(False)
-        self._is_rung = False
-
-    def fileno(self) -> int:
-        """What the poller watches."""
-        return self._reader.fileno()
-
-    def ring(self) -> None:
-        """Wake the loop."""
-        if not self._is_rung:
-            self._is_rung = True
-            with contextlib.suppress(BlockingIOError):
-                self._writer.send(b"!")
-
-    def hear(self) -> None:
-        """The loop woke: the next ring wakes it again."""
-        # In this order: a ring between the two lines only wakes the loop once more.
-        with contextlib.suppress(BlockingIOError):
-            self._reader.recv(64)
-        self._is_rung = False
-
-    def close(self) -> None:
-        """No more."""
-        self._reader.close()
-        self._writer.close()
 
 
 def receive_waiting(socket: zmq.Socket[bytes], most: int) -> Iterator[list[bytes]]:

@@ -1,4 +1,4 @@
-"""Wakes a loop that waits for sockets, from any thread."""
+"""Wakes a loop that waits for sockets, from any thread: the hub's doors, clients and workers have one each."""
 
 from __future__ import annotations
 
