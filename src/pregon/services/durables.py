@@ -164,9 +164,10 @@ class Durables:
         self.count += 1
         self._broker.ask(request)
 
-    def resume(self, entry: Entry) -> None:
+    def resume(self, entry: Entry, line: Line | None = None) -> None:
         """Go on with one that was stored before: by a broker that is no more, or set aside and released."""
-        self._work_on(entry, self._broker.lines.require(entry.service))
+        lines = self._broker.lines
+        self._work_on(entry, lines.require(entry.service) if line is None else lines.setdefault(line.key, line))
 
     def shelve(self, entry: Entry, reason: str) -> None:
         """Show one again that was set aside by a broker that is no more."""

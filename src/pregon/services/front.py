@@ -21,6 +21,8 @@ from pregon.wire import services as wire
 from pregon.wire.services import NO_ID, RequestOptions
 
 _ASKERS_REMEMBERED = 10_000
+_SHOWN_KEPT_MS = 50.0
+_FEW = 100
 _IDENTITY_BYTES_MAX = 255
 """Of a peer of ZeroMQ: no broker puts more into an envelope."""
 
@@ -46,6 +48,7 @@ class Front:
         self._is_for_everybody = isinstance(rights, Everybody)
         self._desk = desk
         self._askers: dict[bytes, Asker] = {}
+        self._shown, self._shown_ms = b"", -_SHOWN_KEPT_MS
 
     def take(self, frames: Frames, user: str = "") -> None:
         """One message, the sender's identity first."""
@@ -113,9 +116,17 @@ class Front:
             durable_id, wanted = wire.decode_collect(head.tail)
             self._desk.collect(asker, head.id, durable_id, wanted.wait_ms)
         elif head.kind == wire.QUERY:
-            self._broker.replies.reply(asker, head.id, [wire.encode_json(list_services(self._broker))])
+            self._broker.replies.reply(asker, head.id, [self._served()])
         else:
             raise BadRequest(f"{chr(head.kind)!r} is nothing that a client says: R, C, L or Q")
+
+    def _served(self) -> bytes:
+        """Who serves what; of many, as it was a moment ago: looking at all costs more than a question should."""
+        broker = self._broker
+        is_many = len(broker.lines) + len(broker.workers) > _FEW
+        if not is_many or broker.now_ms - self._shown_ms >= _SHOWN_KEPT_MS:
+            self._shown, self._shown_ms = wire.encode_json(list_services(broker)), broker.now_ms
+        return self._shown
 
     def _find_line(self, name: str, version: str) -> Line:
         """The line of a type and version; raises VersionUnserved if others are served and this one is not."""

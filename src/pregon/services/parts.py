@@ -102,7 +102,8 @@ class Parts:
                     body=request.body,
                     priority=request.priority,
                     user=request.asker.user,
-                )
+                ),
+                request.line,
             )
 
     def dismiss_without_right(self) -> None:
