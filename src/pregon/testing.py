@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 from pregon.client import AsyncClient, Client
-from pregon.server import Server
+from pregon.server.hub_server import Server
 from pregon.settings import Settings
 
 ANY_PORT: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from pregon.errors import SettingsInvalid
-from pregon.server import Server
+from pregon.server.hub_server import Server
 from pregon.settings import Settings
 from pregon.testing import ANY_PORT, Receiver, Reply, RunningHub, run_hub
 

@@ -97,7 +97,7 @@ def run(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT; what was taken until then is written."""
     # Imported here, so that every other command starts without the server.
     from pregon.logs import configure_logs
-    from pregon.server import Server
+    from pregon.server.hub_server import Server
 
     configure_logs(settings.log_level)
     allow_many_files()

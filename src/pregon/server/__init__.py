@@ -1,8 +1,5 @@
 """The servers: the only place that chooses the parts and joins them.
 
-A hub with its doors, and a service broker by itself.
+A hub with its doors, and a service broker by itself: each in a module of its own, so that the one starts without the
+other.
 """
-
-from pregon.server.hub_server import Server, require_secured
-
-__all__ = ["Server", "require_secured"]

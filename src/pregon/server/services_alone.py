@@ -15,18 +15,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pregon.edges.zmq.services import ServicesDoor
 from pregon.errors import BadRequest, NotSecured, SettingsInvalid
-from pregon.hub.gate import Gate
-from pregon.hub.hub import Hub
-from pregon.server.services_joined import JoinedServices, Place
 from pregon.services.options import ServiceOptions, changed_options
 from pregon.services.parts import Parts
 from pregon.settings import is_reachable_elsewhere
-from pregon.store.database import SqliteDatabase
 from pregon.version import __version__
+
+if TYPE_CHECKING:
+    from pregon.hub.hub import Hub
+    from pregon.server.services_joined import JoinedServices
 
 log = logging.getLogger("pregon.services")
 
@@ -71,6 +71,12 @@ class ServicesServer:
 
     def _join(self, settings: AloneSettings, common: ServiceOptions) -> JoinedServices:
         """A broker on a store of its own."""
+        # Imported here: a broker that keeps nothing starts in half the time without them.
+        from pregon.hub.gate import Gate
+        from pregon.hub.hub import Hub
+        from pregon.server.services_joined import JoinedServices, Place
+        from pregon.store.database import SqliteDatabase
+
         assert settings.data is not None
         with ExitStack() as undo:
             database = SqliteDatabase(settings.data)

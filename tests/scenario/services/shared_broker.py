@@ -13,11 +13,11 @@ Options = Mapping[str, int | str]
 
 
 @contextmanager
-def shared_broker(place: Path, services: Mapping[str, Options]) -> Iterator[BrokerProcess]:
-    """A broker whose services have these options; nobody may meet with a bug in it."""
+def shared_broker(place: Path, services: Mapping[str, Options], *options: str) -> Iterator[BrokerProcess]:
+    """A broker whose services have these options, and the others those; nobody may meet with a bug in it."""
     config = place / "services.toml"
-    config.write_text("\n".join(_table(name, options) for name, options in services.items()))
-    broker = BrokerProcess(place, "--config", str(config))
+    config.write_text("\n".join(_table(name, own) for name, own in services.items()))
+    broker = BrokerProcess(place, "--config", str(config), *options)
     try:
         broker.start()
         yield broker

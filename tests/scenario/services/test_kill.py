@@ -9,8 +9,10 @@ from random import Random
 
 import pytest
 
+from ..hub_process import wait_until
 from .asking import DEFAULT_TYPE, RawClient
 from .broker_process import BrokerProcess
+from .program import PATIENCE_S
 from .shared_broker import Options, shared_broker
 from .staff import Staff
 from .workers import PLAIN, RICH
@@ -35,7 +37,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 def kill_one(staff: Staff, rng: Random, service: str, form: str) -> None:
     """Kill somebody who is at work, and have somebody new come."""
-    rng.choice([worker for worker in staff.alive if worker.told("given ")]).kill()
+    at_work = wait_until(lambda: [one for one in staff.alive if one.told("given ")], "somebody works", PATIENCE_S)
+    rng.choice(at_work).kill()
     staff.call_in(f"{service}-{len(staff.all)}", "--work-ms", "4", form=form)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import pytest
 from ..hub_process import wait_until
 from .asking import RawClient
 from .broker_process import BrokerProcess
-from .conftest import MakeBroker
 from .flood import KINDS, STRANGERS
 from .program import PATIENCE_S, Program
 from .resident import forget_peak, peak_mib, resident_mib
@@ -34,7 +34,9 @@ _STALLED = Path(__file__).with_name("stalled.py")
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with shared_broker(tmp_path_factory.mktemp("broker"), {"flooded": {}}) as broker:
+    # What waits in vain is soon forgotten, so that each flood finds the broker as it was before the last.
+    services = {"flooded": {"wait_ms": 60_000}}
+    with shared_broker(tmp_path_factory.mktemp("broker"), services, "--wait-ms", "1500") as broker:
         yield broker
 
 
@@ -166,18 +168,17 @@ def test_a_worker_whose_hello_is_refused_is_told_why(broker: BrokerProcess, tail
     assert (reply.kind, reply.code) == ("E", code)
 
 
-def test_a_type_more_than_a_broker_knows_is_refused_until_there_is_room(start_broker: MakeBroker) -> None:
-    broker = start_broker("--wait-ms", "2000")
+def test_a_type_more_than_a_broker_knows_is_refused_until_there_is_room(broker: BrokerProcess) -> None:
+    wait_until(lambda: all(row["waiting"] == 0 for row in broker.services()), "nothing waits", PATIENCE_S)
     with RawClient(broker.front) as client:
         for number in range(1_200):
             client.say("R", number, b"type-%d" % number, [b"x"])
-        client.hear_until(201)
-        refused = client.replies[:201]
         client.hear_until(1_200)
+        told = Counter(reply.code for reply in client.replies)
 
         client.say("R", 2_000, b"one-more\n" + b'{"deadline_ms": 200}', [b"x"])
         after = client.require(2_000)
 
-    assert {reply.code for reply in refused} == {"limit_reached"}
-    assert [reply.code for reply in client.replies[201:1_200]] == ["service_unserved"] * 999
+    assert set(told) == {"limit_reached", "service_unserved"}
+    assert 201 <= told["limit_reached"] <= 210, "a few types are in use by others"
     assert after.code == "deadline_passed", "it waited"

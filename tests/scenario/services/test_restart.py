@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
 import httpx
+import pytest
 
 from ..conftest import MakeHub
 from ..hub_process import wait_until
@@ -21,6 +23,23 @@ from .workers import PLAIN
 REQUESTS = 300
 KILLS = 3
 STOPPED_MS_MAX = 2_000
+
+
+@pytest.fixture(scope="module")
+def module_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    options = ("--beat-ms", "200", "--patience", "10", "--attempts", "100")
+    broker = BrokerProcess(tmp_path_factory.mktemp("broker"), *options)
+    broker.start()
+    yield broker
+    broker.end()
+
+
+@pytest.fixture
+def broker(module_broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    """A broker that may be killed and started again, and must be there at the end."""
+    yield module_broker
+    assert module_broker.is_alive, f"the broker ended:\n{module_broker.said()}"
+    assert module_broker.bugs() == []
 
 
 def ask_what_is_open(client: RawClient, numbers: range) -> None:
@@ -52,12 +71,10 @@ def restart(broker: BrokerProcess) -> None:
 
 
 def test_workers_and_clients_find_the_broker_that_comes_after_the_one_that_was_killed(
-    make_broker: MakeBroker, tmp_path: Path
+    broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    broker = make_broker("--beat-ms", "200", "--patience", "10", "--attempts", "100")
-    broker.start()
     rng = Random(5)
-    with Staff(broker.back, tmp_path) as staff, RawClient(broker.front, "fixed") as client:
+    with Staff(broker.back, tmp_path, "load") as staff, RawClient(broker.front, "fixed", "load") as client:
         workers = [staff.hire(f"worker-{number}", "--work-ms", "3", "--slots", "4") for number in range(3)]
         ask_what_is_open(client, range(REQUESTS))
 
@@ -69,21 +86,18 @@ def test_workers_and_clients_find_the_broker_that_comes_after_the_one_that_was_k
             ask_what_is_open(client, range(REQUESTS))
             assert broker.bugs() == [], kill
         hear_all(client, range(REQUESTS))
-        broker.wait_for("workers", 3)
+        broker.wait_for("workers", 3, "load")
 
         assert all(worker.is_alive and worker.lines().count("ready") > 1 for worker in workers)
     assert {reply.tail for reply in client.replies if reply.kind != "A"} == set()
     assert {reply.number: reply.body[0] for reply in client.replies} == {
         number: str(number).encode() for number in range(REQUESTS)
     }
-    assert broker.bugs() == []
 
 
 def test_a_plain_worker_that_was_busy_when_the_broker_died_is_taken_in_by_the_next(
-    make_broker: MakeBroker, tmp_path: Path
+    broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    broker = make_broker()
-    broker.start()
     with Staff(broker.back, tmp_path) as staff, RawClient(broker.front) as client:
         worker = staff.hire("Ana", "--manner", "hold", "--times", "1", form=PLAIN)
         client.ask_plainly(b"before")
@@ -99,38 +113,35 @@ def test_a_plain_worker_that_was_busy_when_the_broker_died_is_taken_in_by_the_ne
 
 
 def test_the_answer_to_a_request_of_the_broker_before_is_told_to_no_wrong_client(
-    make_broker: MakeBroker, tmp_path: Path
+    broker: BrokerProcess, tmp_path: Path
 ) -> None:
-    broker = make_broker("--beat-ms", "200", "--patience", "10")
-    broker.start()
     with (
-        Staff(broker.back, tmp_path) as staff,
-        RawClient(broker.front, "first") as first,
-        RawClient(broker.front, "second") as second,
+        Staff(broker.back, tmp_path, "secrets") as staff,
+        RawClient(broker.front, "first", "secrets") as first,
+        RawClient(broker.front, "second", "secrets") as second,
     ):
-        worker = staff.hire("Ana", "--manner", "hold", "--slots", "2")
+        worker = staff.hire("Eva", "--manner", "hold", "--slots", "2")
         first.ask(1, b"secret of the first")
         worker.wait_for_line("given secret of the first")
         restart(broker)
-        broker.wait_for("workers", 1)
+        broker.wait_for("workers", 1, "secrets")
         second.ask(2, b"of the second")
         worker.wait_for_line("given of the second")
 
         worker.tell("answer both")
         reply = second.require(2)
 
-    assert reply.body == [b"of the second", b"Ana"]
+    assert reply.body == [b"of the second", b"Eva"]
 
 
 def test_a_worker_that_the_broker_does_not_know_is_asked_once_who_it_is_however_much_it_says(
-    start_broker: MakeBroker,
+    broker: BrokerProcess,
 ) -> None:
-    broker = start_broker()
-    with RawClient(broker.back, "Ana") as worker, RawClient(broker.front) as client:
+    with RawClient(broker.back, "talkative") as worker, RawClient(broker.front, service="talk") as client:
         for number in range(20):
             # What was waiting for the broker to come back: beats, and answers to the one before.
             worker.say("B" if number % 2 else "A", number, body=[b"x"] if number % 2 == 0 else ())
-        worker.say("H", tail=b'{"types": ["default"]}')
+        worker.say("H", tail=b'{"types": ["talk"]}')
         asked = 0
         while (told := worker.require()).kind == "H":
             asked += 1
@@ -143,7 +154,7 @@ def test_a_worker_that_the_broker_does_not_know_is_asked_once_who_it_is_however_
 
     assert (told.kind, asked) == ("W", 1)
     assert answer.kind == "A"
-    assert broker.show("redispatched") == 0
+    assert broker.show("redispatched", "talk") == 0
 
 
 # Asked to stop.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from pregon.testing import run_hub
-
+from ..audit import read_topic
 from ..conftest import MakeHub
-from ..hub_process import HubProcess, wait_until
+from ..hub_process import HubProcess, open_hub, wait_until
 from ..rest import messages_of
 from .asking import RawClient
 from .staff import Staff
@@ -100,29 +100,25 @@ def test_every_request_of_many_is_traced_once_and_before_the_hub_stops(make_hub:
         client.hear_until(2_000)
         assert hub.stop() == 0
 
-    hub.start()
-    with httpx.Client(base_url=f"http://{where.http}", timeout=30) as http:
-        rows = [message["json"] for message in messages_of(http, TOPIC)]
+    with open_hub(hub.data) as opened:
+        rows = [json.loads(message.body) for message in read_topic(opened, TOPIC)]
 
     assert Counter(row["outcome"] for row in rows) == {"answered": 2_000}
     assert hub.bugs() == []
 
 
-def test_a_hub_that_is_told_not_to_trace_requests_does_not(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with run_hub(data, services_trace=False) as hub:
-        addresses = hub.server.addresses
-        with (
-            Staff(addresses["services_back"], tmp_path) as staff,
-            RawClient(addresses["services_front"]) as client,
-        ):
-            staff.hire("Ana")
-            client.ask(1)
-            answered = client.require(1)
+def test_a_hub_that_is_told_not_to_trace_requests_does_not(make_hub: MakeHub, tmp_path: Path) -> None:
+    hub = make_hub(services_trace="false").start()
+    where = hub.addresses
+    with Staff(where.services_back, tmp_path) as staff, RawClient(where.services_front) as client:
+        staff.hire("Ana")
+        client.ask(1)
+        answered = client.require(1)
+        # Whatever a hub has to write, it writes before it stops.
+        assert hub.stop() == 0
 
-    # Whatever a hub has to write, it writes before it stops.
-    with run_hub(data) as hub, hub.client() as talk:
-        topics = [row["name"] for row in talk.list("topic")]
+    with open_hub(hub.data) as opened:
+        topics = opened.list("topic").result()
 
     assert answered.kind == "A"
     assert topics == []
