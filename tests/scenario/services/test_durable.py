@@ -270,7 +270,7 @@ def test_a_result_is_collected_by_all_who_wait_for_it_and_by_who_comes_later(hub
 
 
 def test_two_workers_that_answer_one_request_leave_one_result(hub: HubProcess, tmp_path: Path) -> None:
-    set_options(hub, "raced", liveness="answers", answer_ms=1_500)
+    set_options(hub, "raced", liveness="answers", answer_ms=1_000)
     with (
         Staff(hub.addresses.services_back, tmp_path, "raced") as staff,
         RawClient(hub.addresses.services_front, service="raced") as client,

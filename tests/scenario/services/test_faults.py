@@ -24,11 +24,11 @@ SERVICES: dict[str, Options] = {
     "silent-beats": {"liveness": "beats", **QUICK},
     "silent-busy": {"liveness": "beats-when-busy", **QUICK},
     "owes-nothing": {"liveness": "beats-when-busy", **QUICK},
-    "stuck": {"answer_ms": 1_500},
-    "late": {"liveness": "answers", "answer_ms": 1_500},
+    "stuck": {"answer_ms": 1_000},
+    "late": {"liveness": "answers", "answer_ms": 1_000},
     "twice": {"attempts_max": 100},
     "sum": {"attempts_max": 1},
-    "frozen": {"beat_ms": 200, "patience": 5, "answer_ms": 1_500},
+    "frozen": {"beat_ms": 200, "patience": 4, "answer_ms": 1_000},
     "poison": {"attempts_max": 3, "beat_ms": 150, "patience": 4, "answer_ms": 1_000},
 }
 """Each is also there for plain workers, with their form before its name."""
@@ -87,7 +87,7 @@ def test_a_worker_that_beats_but_never_answers_loses_its_work_after_the_time_of_
         require_answer(client, 1, by="good")
 
         assert stuck.is_alive
-    assert broker.show("redispatched", service) == 1
+    assert broker.show("redispatched", service) >= 1
 
 
 def test_a_worker_that_owes_nothing_may_be_silent_when_only_the_busy_are_asked(

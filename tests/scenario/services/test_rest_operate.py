@@ -158,7 +158,7 @@ def test_answers_that_are_late_second_or_of_no_use_are_counted(
 ) -> None:
     others = f"{service[:50]}-others"
     for name in (service, others):
-        http.patch(f"/services/{name}", json={"liveness": "answers", "answer_ms": 2_500})
+        http.patch(f"/services/{name}", json={"liveness": "answers", "answer_ms": 2_000})
     before = counted(http)
     slow = staff.hire("slow", "--manner", "hold", "--slots", "4", "--types", f"{service},{others}")
     client.ask(1)

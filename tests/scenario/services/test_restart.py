@@ -21,7 +21,7 @@ from .staff import Staff
 from .workers import PLAIN
 
 REQUESTS = 300
-KILLS = 3
+KILLS = 2
 STOPPED_MS_MAX = 2_000
 
 

@@ -16,6 +16,7 @@ from pregon.bench.peers import PeerFailed, PeerMissing, find_servers, install_pe
 from pregon.bench.rounds import ROUNDS, Run, in_turns
 from pregon.bench.services import celery_tasks, library, majordomo, nats_requests, pregon_broker, rabbitmq_rpc, raw_zmq
 from pregon.bench.services.asking import Ask, Asked
+from pregon.bench.services.beside_publishing import measure_beside_publishing
 from pregon.bench.services.contender import Contender
 from pregon.bench.services.dispatch_curve import measure_dispatch
 from pregon.bench.services.unequal_jobs import measure_unequal_jobs
@@ -33,6 +34,7 @@ def measure(run: Run) -> None:
             _throughput(run, contenders, in_flight)
     measure_dispatch(run)
     measure_unequal_jobs(run)
+    measure_beside_publishing(run)
 
 
 @contextmanager
