@@ -220,7 +220,7 @@ def test_the_shelf_is_bounded_in_number_and_in_bytes() -> None:
         shelf.add(Request(Asker(b"c"), number(1), line, [b"m"], 0.0), 0.0, "")
     many = len(shelf)
     for _ in range(5):
-        shelf.add(Request(Asker(b"c"), number(1), line, [bytes(SERVICE_POISON_BYTES_MAX // 2)], 0.0), 0.0, "")
+        shelf.add(Request(Asker(b"c"), number(1), line, [bytes(SERVICE_POISON_BYTES_MAX // 2 - 1_000)], 0.0), 0.0, "")
 
     assert many == 1_000
     assert [one.number for one in shelf] == [1_104, 1_105]

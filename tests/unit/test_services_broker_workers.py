@@ -205,7 +205,7 @@ def test_slots_that_are_overdue_and_withheld_are_not_counted_twice() -> None:
     stage.say(b"w", wire.BEAT)
 
     worker = stage.broker.workers[b"w"]
-    assert worker.overdue == {second}
+    assert [*worker.overdue] == [second]
     assert (worker.state, worker.free, len(worker.in_hand)) == (READY, 0, 1)
 
 

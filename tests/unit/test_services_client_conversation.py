@@ -19,6 +19,7 @@ from pregon.errors import (
     QueueFull,
     ServiceFailed,
     ServiceUnserved,
+    VersionUnserved,
 )
 from pregon.wire.services import (
     ACCEPTED,
@@ -302,3 +303,20 @@ def test_a_name_that_cannot_travel_is_refused_before_it_does(name: str) -> None:
 def test_options_out_of_range_are_refused(options: AskOptions) -> None:
     with pytest.raises(BadRequest):
         ask_request("sqrt", [b""], 1_000, options)
+
+
+def test_a_version_that_a_new_broker_does_not_know_yet_is_asked_for_again(talk: Conversation) -> None:
+    before, after = make_ask(), make_ask()
+    talk.begin(before, 0)
+    talk.took(refusal(before, VersionUnserved("2")), 1)
+    talk.reconnected(2)
+    talk.begin(after, 3)
+
+    talk.took(refusal(after, VersionUnserved("2")), 4)
+    is_put_off = not after.is_done
+    talk.look(100, is_connected=True)
+    talk.took(answer(after, b"10"), 101)
+
+    assert isinstance(before.failure, VersionUnserved)
+    assert is_put_off
+    assert after.is_done and after.failure is None

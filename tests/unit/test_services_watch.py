@@ -223,3 +223,63 @@ def test_many_that_are_overdue_at_once_are_all_taken_away() -> None:
 
     assert stage.broker.lines[b"A"].waiting.count == 200
     assert {worker.state for worker in stage.broker.workers.values()} == {LOST}
+
+
+def test_a_slot_whose_answer_was_lost_on_the_way_is_free_again_after_another_answers_time() -> None:
+    stage = stage_of(BEATS)
+    stage.ask(b"c", 1, "A")
+    for _ in range(10):
+        stage.wait(100)
+        stage.say(b"w", wire.BEAT)
+    owed = len(stage.broker.workers[b"w"].overdue)
+
+    for _ in range(11):
+        stage.wait(100)
+        stage.say(b"w", wire.BEAT)
+
+    worker = stage.broker.workers[b"w"]
+    assert (owed, len(worker.overdue)) == (1, 0)
+    assert worker.in_hand or worker.free == worker.slots
+
+
+def test_who_works_on_what_is_taken_away_or_too_late_is_told() -> None:
+    stage = stage_of(BEATS)
+    stage.hello(b"v", "B")
+    stage.ask(b"c", 1, "A")
+    stage.ask(b"c", 2, "B", deadline_ms=300)
+
+    for _ in range(10):
+        stage.wait(100)
+        stage.say(b"w", wire.BEAT)
+        stage.say(b"v", wire.BEAT)
+
+    assert "X" in [heard.kind for heard in stage.heard(b"w")]
+    assert "X" in [heard.kind for heard in stage.heard(b"v")]
+    assert stage.errors(b"c") == ["deadline_passed"]
+
+
+@pytest.mark.parametrize("liveness", [BEATS, BEATS_WHEN_BUSY])
+def test_with_a_patience_of_one_beat_a_worker_that_answers_each_is_not_lost(liveness: str) -> None:
+    stage = Stage({**OPTIONS, "patience": 1, "liveness": liveness})
+    stage.hello(b"w", "A")
+    stage.ask(b"c", 1, "A")
+
+    for _ in range(9):
+        stage.wait(100)
+        if beats(stage):
+            stage.say(b"w", wire.BEAT)
+
+    assert (state(stage), stage.broker.counts.workers_lost) == (READY, 0)
+
+
+def test_a_broker_that_stood_still_itself_blames_nobody() -> None:
+    stage = stage_of(BEATS)
+    stage.ask(b"c", 1, "A")
+
+    stage.now_ms += 60_000
+    stage.broker.at(stage.now_ms)
+    stage.parts.was_paused(60_000)
+    stage.wait(10)
+
+    assert (state(stage), stage.broker.counts.workers_lost) == (READY, 0)
+    assert len(stage.broker.workers[b"w"].in_hand) == 1

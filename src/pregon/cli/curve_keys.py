@@ -21,7 +21,7 @@ from pregon.cli.connect import HubOption, JsonOption, connect
 from pregon.cli.key_places import open_directory
 from pregon.cli.keys import DataOption
 from pregon.cli.output import console, show_fields, show_rows, tell
-from pregon.errors import BadRequest, NotFound
+from pregon.errors import AlreadyExists, BadRequest, NotFound
 
 app = typer.Typer(
     help="CURVE keys: who may ask for and serve which job types, over an encrypted connection.", no_args_is_help=True
@@ -132,6 +132,8 @@ def create(
         server = place.server_key()
         if not server:
             raise BadRequest("this hub's services have no CURVE: start it with --services-curve")
+        if any(row["name"] == name for row in place.list()):
+            raise AlreadyExists(f"{name} has a key already: delete it first, or choose another name")
         pair = make_pair(name, server)
         # The file first: a key that is let in and that nobody has would be of no use.
         write_key_file(output, pair)

@@ -69,6 +69,19 @@ def require_secured(settings: Settings, rules: Rules) -> None:
         )
 
 
+def require_services_secured(settings: Settings) -> None:
+    """Raises NotSecured for services that would listen beyond this machine while anybody could serve."""
+    if not settings.services_front or settings.services_curve or settings.require_keys or settings.open_to_all:
+        return
+    doors = {"services_front": settings.services_front, "services_back": settings.services_back}
+    beyond = [f"{name} = {address}" for name, address in doors.items() if is_reachable_elsewhere(address)]
+    if beyond:
+        raise NotSecured(
+            f"{', '.join(beyond)} is reached from other machines, and anybody could ask and serve there: say "
+            "--services-curve, or --open-to-all if that is what you want"
+        )
+
+
 def _nothing() -> None:
     """There is nothing to give back."""
 
@@ -150,6 +163,7 @@ class Server:
                 Keyring(require_keys=settings.require_keys, verifier=self._verifier),
             )
             require_secured(settings, self.hub.keyring.rules)
+            require_services_secured(settings)
             self.gate = Gate(self.hub)
             self._figures = Figures()
             self._notifier = make_notifier(settings, lambda: self.hub.read(read_backlogs).result())

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pregon.edges.zmq.services import ServicesDoor
-from pregon.errors import BadRequest, NotSecured, SettingsInvalid
+from pregon.errors import BadName, BadRequest, NotSecured, SettingsInvalid
+from pregon.model.names import check_name
 from pregon.services.options import ServiceOptions, changed_options
 from pregon.services.parts import Parts
 from pregon.settings import is_reachable_elsewhere
@@ -82,7 +83,14 @@ class ServicesServer:
             database = SqliteDatabase(settings.data)
             undo.callback(database.close)
             self._hub = Hub(database)
-            place = Place(front=settings.front, back=settings.back, data=settings.data, is_curve=settings.curve)
+            place = Place(
+                front=settings.front,
+                back=settings.back,
+                data=settings.data,
+                is_curve=settings.curve,
+                # There is no door by which anybody could read it.
+                is_traced=False,
+            )
             joined = JoinedServices(place, Gate(self._hub), common)
             undo.pop_all()
         return joined
@@ -123,6 +131,6 @@ def _load_options(settings: AloneSettings) -> tuple[ServiceOptions, dict[str, Se
         raise SettingsInvalid("write the options of one service in a table [service.NAME]")
     try:
         common = changed_options(ServiceOptions(), {**values, **settings.options})
-        return common, {name: changed_options(common, one) for name, one in own.items()}
-    except BadRequest as error:
+        return common, {check_name("job type", name): changed_options(common, one) for name, one in own.items()}
+    except (BadRequest, BadName) as error:
         raise SettingsInvalid(str(error)) from error

@@ -127,7 +127,7 @@ class Broker(Ledger):
     def _answered_too_late(self, worker: Worker, work_id: bytes) -> None:
         if work_id in worker.overdue:
             self.counts.answers_late += 1
-            worker.overdue.remove(work_id)
+            del worker.overdue[work_id]
             self._regain(worker)
             worker.free += 1
             self.slot_freed(worker)
@@ -137,6 +137,14 @@ class Broker(Ledger):
             self._regain(worker)
         else:
             self.counts.answers_unknown += 1
+
+    def write_off(self, worker: Worker, before_ms: float) -> None:
+        """What a worker owes for too long it will never answer: its slots are free. If they are not, it gives back."""
+        for work_id in [one for one, since_ms in worker.overdue.items() if since_ms <= before_ms]:
+            del worker.overdue[work_id]
+            worker.late.add(work_id)
+            worker.free += 1
+            self.slot_freed(worker)
 
     def _regain(self, worker: Worker) -> None:
         """It has answered, so that what it had no room for then it may have room for now."""
@@ -178,7 +186,8 @@ class Broker(Ledger):
         worker = request.worker
         assert worker is not None
         del worker.in_hand[request.work_id], request.line.in_hand[request.work_id]
-        worker.overdue.add(request.work_id)
+        worker.overdue[request.work_id] = self.now_ms
+        self.tell_to_drop(worker, request.work_id)
         if not worker.in_hand:
             self._owes_nothing(worker)
         self.lost_with(request, worker, f"no answer in {request.line.options.answer_ms} ms")
@@ -288,7 +297,7 @@ class Broker(Ledger):
         taken = worker.in_hand
         worker.in_hand = {}
         worker.late = {*taken, *worker.overdue}
-        worker.overdue = set()
+        worker.overdue = {}
         worker.free, worker.withheld = worker.slots, 0
         for work_id, request in taken.items():
             del request.line.in_hand[work_id]

@@ -10,14 +10,16 @@ broker was started anew); the journal keeps the first result and no other.
 Promises:
 - Yes is said only when the request is on disk, and a collector is told only what is on disk.
 - A result that cannot be stored now is stored later; until then it is kept, within the limit of what may be under way.
+- Whoever fails when it is told keeps nobody else from being told, and nothing from being worked on.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from pregon.errors import (
     AnswerTimeout,
@@ -40,9 +42,14 @@ from pregon.model.ids import new_id
 from pregon.model.service import ANSWERED, FAILED, PARKED, WAITING, Entry, Result
 from pregon.services.broker import Broker
 from pregon.services.line import Line
-from pregon.services.request import Asker, Body, Request
+from pregon.services.request import Asker, Body, Key, Request
 from pregon.wire.services import RequestOptions, body_bytes
 
+log = logging.getLogger("pregon.services")
+T = TypeVar("T")
+
+FORGET_AT_ONCE = 1_000
+"""Old results that a journal removes in one go."""
 _RETRY_MS = 1_000.0
 _FORGET_MS = 30_000.0
 _NOBODY = Asker(b"durable")
@@ -52,7 +59,7 @@ class Journal(Protocol):
     """Where durable requests are kept. Each call calls back in the broker's thread, with an error if it failed."""
 
     def accept(self, entry: Entry, then: Callable[[bool | PregonError], None]) -> None:
-        """Store it; True if it is new, False if the same id was stored before."""
+        """Store it; True if it is new, False if the same was stored before, AlreadyExists if another has its id."""
         ...
 
     def attempted(self, durable_id: str, attempts: int) -> None:
@@ -63,8 +70,8 @@ class Journal(Protocol):
         """Store its result, unless it has one; whether it had none."""
         ...
 
-    def forget_old(self) -> object:
-        """Remove results that were kept for long enough."""
+    def forget_old(self, then: Callable[[int | PregonError], None]) -> None:
+        """Remove results that were kept for long enough, at most FORGET_AT_ONCE; how many it was."""
         ...
 
     def look(self, durable_id: str, then: Callable[[Result | PregonError | None], None]) -> None:
@@ -72,10 +79,11 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Collector:
     asker: Asker
     id: bytes
+    durable_id: str
     until_ms: float
 
 
@@ -91,8 +99,11 @@ class Durables:
         """Of answers that are not on disk yet."""
         self.count = 0
         """Durable requests without a result on disk."""
-        self._collectors: dict[str, list[_Collector]] = {}
-        self._collecting = 0
+        self._collectors: dict[Key, _Collector] = {}
+        self._waiting_for: dict[str, set[_Collector]] = {}
+        """The same by the request whose result they want,"""
+        self._of_client: dict[bytes, set[_Collector]] = {}
+        """and by who would not be there any more if its client went: those inside the hub are not among them."""
         self._first_until_ms = inf
         """Until then no collector need be told that it waited long enough."""
         self._unsaved: list[tuple[Result, int]] = []
@@ -108,9 +119,10 @@ class Durables:
 
     def submit(self, asker: Asker, id: bytes, line: Line, body: Body, options: RequestOptions) -> None:
         """Store a request and say yes; refuses what there is no room for."""
+        size = body_bytes(body)
         try:
             journal = self._require_journal()
-            self._require_room(line, body_bytes(body))
+            self._require_room(line, size)
             _check_key(options.key)
         except PregonError as error:
             self._broker.refuse(asker, id, error)
@@ -123,7 +135,6 @@ class Durables:
             user=asker.user,
             deadline_in_ms=options.deadline_ms,
         )
-        size = body_bytes(body)
         line.accepting += 1
         self._accepting += 1
         self._accepting_bytes += size
@@ -135,9 +146,9 @@ class Durables:
             if isinstance(accepted, PregonError):
                 self._broker.refuse(asker, id, accepted)
                 return
-            self._broker.replies.accept(asker, id, entry.id)
             if accepted:
                 self._work_on(entry, line, asker)
+            self._broker.replies.accept(asker, id, entry.id)
 
         journal.accept(entry, then)
 
@@ -164,18 +175,23 @@ class Durables:
         self.count += 1
         self._broker.ask(request)
 
-    def resume(self, entry: Entry, line: Line | None = None) -> None:
+    def resume(self, entry: Entry) -> None:
         """Go on with one that was stored before: by a broker that is no more, or set aside and released."""
-        lines = self._broker.lines
-        self._work_on(entry, lines.require(entry.service) if line is None else lines.setdefault(line.key, line))
+        self._work_on(entry, self._broker.lines.require(entry.service))
 
-    def shelve(self, entry: Entry, reason: str) -> None:
-        """Show one again that was set aside by a broker that is no more."""
+    def require_room_again(self) -> None:
+        """Raises LimitReached while no request that was set aside can be worked on again."""
+        if self.count + self._accepting >= SERVICE_DURABLE_MAX:
+            raise LimitReached(f"{SERVICE_DURABLE_MAX} durable requests wait for their results: release it later")
+
+    def shelve(self, entry: Entry, reason: str, size: int | None = None) -> None:
+        """Show one again that was set aside by a broker that is no more; its size, if its body is not all of it."""
         line = self._broker.lines.require(entry.service)
         request = Request(
             Asker(_NOBODY.identity, is_plain=True, user=entry.user), b"", line, entry.body, self._broker.now_ms
         )
         request.durable_id, request.attempts, request.is_done = entry.id, entry.attempts, True
+        request.size = request.size if size is None else size
         self._broker.poison.add(request, self._broker.now_ms, reason)
 
     # Results.
@@ -224,44 +240,66 @@ class Durables:
         self._require_journal().look(durable_id, then)
 
     def _tell_collectors(self, result: Result) -> None:
-        for one in self._collectors.pop(result.id, ()):
-            self._collecting -= 1
-            self._broker.replies.reply(one.asker, one.id, self._what_for(one.asker, result))
+        for one in list(self._waiting_for.get(result.id, ())):
+            self._drop_collector(one)
+            self._tell(one, self._what_for(one.asker, result))
+
+    def _tell(self, collector: _Collector, what: Body | PregonError) -> None:
+        try:
+            self._broker.replies.reply(collector.asker, collector.id, what)
+        except Exception:  # Who is told inside the hub is not known here: the others are told all the same.
+            log.exception("one that waited for a result failed by a bug")
 
     def collect(self, asker: Asker, id: bytes, durable_id: str, wait_ms: int) -> None:
-        """The result of a durable request, now or when it is there."""
+        """The result of a durable request, now or when it is there; instead of what was wanted with the same id."""
+        self.cancel_collecting(asker, id)
         try:
             journal = self._require_journal()
-            if wait_ms and self._collecting >= SERVICE_COLLECTORS_MAX:
+            if wait_ms and len(self._collectors) >= SERVICE_COLLECTORS_MAX:
                 raise HubBusy(f"{SERVICE_COLLECTORS_MAX} clients wait for results already: ask without waiting")
         except PregonError as error:
             self._broker.refuse(asker, id, error)
             return
-        collector = _Collector(asker, id, self._broker.now_ms + wait_ms)
+        collector = _Collector(asker, id, durable_id, self._broker.now_ms + wait_ms)
         if wait_ms:
             # Before the look: a result that is stored meanwhile finds who waits for it.
-            self._collectors.setdefault(durable_id, []).append(collector)
-            self._collecting += 1
-            self._first_until_ms = min(self._first_until_ms, collector.until_ms)
+            self._add_collector(collector)
 
         def then(found: Result | PregonError | None) -> None:
-            if wait_ms and collector not in self._collectors.get(durable_id, ()):
-                return  # It was told meanwhile.
+            if wait_ms and self._collectors.get((asker.turn, id)) is not collector:
+                return  # It was told meanwhile, or does not wait any more.
             what = self._what_for(asker, found, durable_id)
-            if wait_ms and isinstance(what, AnswerTimeout) and isinstance(found, Result) and found.state == WAITING:
-                return
             if wait_ms:
-                self._drop_collector(durable_id, collector)
-            self._broker.replies.reply(asker, id, what)
+                if isinstance(what, AnswerTimeout) and isinstance(found, Result) and found.state == WAITING:
+                    return
+                self._drop_collector(collector)
+            self._tell(collector, what)
 
         journal.look(durable_id, then)
 
-    def _drop_collector(self, durable_id: str, collector: _Collector) -> None:
-        waiting = self._collectors[durable_id]
-        waiting.remove(collector)
-        self._collecting -= 1
-        if not waiting:
-            del self._collectors[durable_id]
+    def _add_collector(self, collector: _Collector) -> None:
+        self._collectors[collector.asker.turn, collector.id] = collector
+        self._waiting_for.setdefault(collector.durable_id, set()).add(collector)
+        if collector.asker.tell is None:
+            self._of_client.setdefault(collector.asker.identity, set()).add(collector)
+        self._first_until_ms = min(self._first_until_ms, collector.until_ms)
+
+    def _drop_collector(self, collector: _Collector) -> None:
+        del self._collectors[collector.asker.turn, collector.id]
+        _take_out(self._waiting_for, collector.durable_id, collector)
+        if collector.asker.tell is None:
+            _take_out(self._of_client, collector.asker.identity, collector)
+
+    def cancel_collecting(self, asker: Asker, id: bytes) -> None:
+        """Nobody waits any more for the result that was wanted with this id, if one was."""
+        collector = self._collectors.get((asker.turn, id))
+        if collector is not None:
+            self._drop_collector(collector)
+
+    def client_gone(self, identity: bytes) -> None:
+        """Whoever waited for results at this identity does not any more."""
+        for one in list(self._of_client.get(identity, ())):
+            self._drop_collector(one)
 
     @staticmethod
     def _what_for(asker: Asker, found: Result | PregonError | None, durable_id: str = "") -> Body | PregonError:
@@ -279,23 +317,32 @@ class Durables:
             self._end_collecting(now_ms)
         if self._journal is not None and now_ms >= self._forget_ms:
             self._forget_ms = now_ms + _FORGET_MS
-            self._journal.forget_old()
+            self._journal.forget_old(self._forgot)
         if self._unsaved and now_ms >= self._retry_ms:
             self._retry_ms = now_ms + _RETRY_MS
             again, self._unsaved = self._unsaved, []
             for result, keep_ms in again:
                 self._save(result, keep_ms)
 
+    def _forgot(self, count: int | PregonError) -> None:
+        if not isinstance(count, PregonError) and count >= FORGET_AT_ONCE:
+            self._forget_ms = 0.0  # There may be more: at the next tick, lest they come faster than they go.
+
     def _end_collecting(self, now_ms: float) -> None:
         self._first_until_ms = inf
-        for durable_id, waiting in list(self._collectors.items()):
-            for one in list(waiting):
-                if one.until_ms > now_ms:
-                    self._first_until_ms = min(self._first_until_ms, one.until_ms)
-                    continue
-                self._drop_collector(durable_id, one)
-                late = AnswerTimeout(f"{durable_id[:200]} is not answered yet: ask again, or wait longer")
-                self._broker.replies.reply(one.asker, one.id, late)
+        for one in list(self._collectors.values()):
+            if one.until_ms > now_ms:
+                self._first_until_ms = min(self._first_until_ms, one.until_ms)
+                continue
+            self._drop_collector(one)
+            self._tell(one, AnswerTimeout(f"{one.durable_id[:200]} is not answered yet: ask again, or wait longer"))
+
+
+def _take_out(sets: dict[T, set[_Collector]], name: T, collector: _Collector) -> None:
+    """Of one of several sets, which is forgotten when it is empty."""
+    sets[name].discard(collector)
+    if not sets[name]:
+        del sets[name]
 
 
 def _check_key(key: str) -> None:

@@ -7,7 +7,7 @@ counted if not.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from pregon.errors import BadRequest, Forbidden, PregonError, TooLarge, VersionUnserved
 from pregon.limits import SERVICE_BODY_BYTES_MAX, SERVICE_ENVELOPE_FRAMES_MAX, SERVICE_FRAMES_MAX
@@ -38,6 +38,10 @@ class DurableDesk(Protocol):
         """The result, when it is there."""
         ...
 
+    def cancel_collecting(self, asker: Asker, id: bytes) -> None:
+        """Nobody waits for it any more."""
+        ...
+
 
 class Front:
     """Reads the frames of clients."""
@@ -48,7 +52,8 @@ class Front:
         self._is_for_everybody = isinstance(rights, Everybody)
         self._desk = desk
         self._askers: dict[bytes, Asker] = {}
-        self._shown, self._shown_ms = b"", -_SHOWN_KEPT_MS
+        self._rows: list[dict[str, Any]] = []
+        self._shown_ms = -_SHOWN_KEPT_MS
 
     def take(self, frames: Frames, user: str = "") -> None:
         """One message, the sender's identity first."""
@@ -109,24 +114,34 @@ class Front:
             else:
                 self._ask(asker, head.id, line, body, options)
         elif head.kind == wire.CANCEL:
+            self._desk.cancel_collecting(asker, head.id)
             request = self._broker.under_way.get((asker.turn, head.id))
             if request is not None:
                 self._broker.cancel(request)
         elif head.kind == wire.COLLECT:
+            self._require_entry(asker)
             durable_id, wanted = wire.decode_collect(head.tail)
             self._desk.collect(asker, head.id, durable_id, wanted.wait_ms)
         elif head.kind == wire.QUERY:
-            self._broker.replies.reply(asker, head.id, [self._served()])
+            self._require_entry(asker)
+            self._broker.replies.reply(asker, head.id, [self._served(asker.user)])
         else:
             raise BadRequest(f"{chr(head.kind)!r} is nothing that a client says: R, C, L or Q")
 
-    def _served(self) -> bytes:
+    def _require_entry(self, asker: Asker) -> None:
+        """Raises Forbidden for one who may not come in at all, or no longer."""
+        if not self._is_for_everybody and asker.tell is None and not self._rights.may_enter(asker.user):
+            raise Forbidden("this broker lets only known keys in: ask the administrator for one")
+
+    def _served(self, user: str) -> bytes:
         """Who serves what; of many, as it was a moment ago: looking at all costs more than a question should."""
         broker = self._broker
         is_many = len(broker.lines) + len(broker.workers) > _FEW
         if not is_many or broker.now_ms - self._shown_ms >= _SHOWN_KEPT_MS:
-            self._shown, self._shown_ms = wire.encode_json(list_services(broker)), broker.now_ms
-        return self._shown
+            self._rows, self._shown_ms = list_services(broker), broker.now_ms
+        if self._is_for_everybody:
+            return wire.encode_json(self._rows)
+        return wire.encode_json([row for row in self._rows if self._rights.may_ask(user, row["type"])])
 
     def _find_line(self, name: str, version: str) -> Line:
         """The line of a type and version; raises VersionUnserved if others are served and this one is not."""

@@ -7,6 +7,8 @@ in the broker's thread.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -15,7 +17,9 @@ from pregon.errors import AlreadyExists, LimitReached, NotFound, PregonError
 from pregon.hub.hub import Hub
 from pregon.limits import CURVE_KEYS_MAX, LIST_ROWS_MAX, SERVICE_DURABLE_MAX, SERVICE_POISON_MAX, SERVICE_RESULTS_MAX
 from pregon.model.service import PARKED, WAITING, CurveKey, Entry, Result
+from pregon.services.durables import FORGET_AT_ONCE
 from pregon.services.options import ServiceOptions
+from pregon.services.poison import beginning
 from pregon.store import curve_keys, service_requests
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
@@ -40,6 +44,13 @@ class _Change(Generic[T]):
         transaction.results.append((self.ticket, self._change(transaction)))
 
 
+@dataclass(slots=True)
+class _Changes:
+    """How many rows more a transaction leaves; less than nothing for fewer."""
+
+    count: int = 0
+
+
 class HubJournal:
     """Keeps durable requests in a hub's store."""
 
@@ -47,7 +58,7 @@ class HubJournal:
         self._hub = hub
         self._post: Post = lambda call: call()
         self._stored = hub.read_at_start(service_requests.count_requests)
-        """Rows, as far as this process knows; only the committer's thread changes it."""
+        """Rows on disk, as far as this process knows; only the committer's thread changes it."""
 
     def call_back_in(self, post: Post) -> None:
         """Where answers are given."""
@@ -55,6 +66,17 @@ class HubJournal:
 
     def _submit(self, change: Callable[[Transaction], T], size_bytes: int = 300) -> Ticket[T]:
         return self._hub.submit(_Change(change, size_bytes))
+
+    def _changes_in(self, transaction: Transaction) -> _Changes:
+        """What a transaction does to the number of rows; it counts once that is on disk."""
+        changes: _Changes | None = transaction.gathered.get(self)
+        if changes is None:
+            transaction.gathered[self] = changes = _Changes()
+            transaction.after_commit.append(partial(self._committed, changes))
+        return changes
+
+    def _committed(self, changes: _Changes) -> None:
+        self._stored += changes.count
 
     def _tell(self, make: Callable[[], Ticket[Any]], then: Callable[[Any], None]) -> None:
         """Call back with the answer of a ticket, or with the error that came instead of it."""
@@ -78,11 +100,15 @@ class HubJournal:
         """Store it."""
 
         def change(transaction: Transaction) -> bool:
-            if self._stored >= SERVICE_RESULTS_MAX:
-                raise LimitReached(f"{SERVICE_RESULTS_MAX} durable requests and results are kept: collect some")
-            is_new = service_requests.insert_request(transaction.connection, entry, transaction.now_us)
-            self._stored += is_new
-            return is_new
+            if service_requests.has_request(transaction.connection, entry):
+                return False
+            if self._stored + self._changes_in(transaction).count >= SERVICE_RESULTS_MAX:
+                raise LimitReached(
+                    f"{SERVICE_RESULTS_MAX} durable requests and results are kept: shorten keep_results_ms"
+                )
+            service_requests.insert_request(transaction.connection, entry, transaction.now_us)
+            self._changes_in(transaction).count += 1
+            return True
 
         self._tell(lambda: self._submit(change, body_bytes(entry.body) + 300), then)
 
@@ -117,11 +143,14 @@ class HubJournal:
             ]
         )
 
-    def parked(self) -> list[tuple[Entry, str]]:
-        """What it had set aside, and why."""
+    def parked(self) -> list[tuple[Entry, str, int]]:
+        """What it had set aside, why, and how large; of the bodies, which may be large, as much as is shown."""
         now_us = self._hub.clock.now_us()
         return self._hub.read_at_start(
-            lambda connection: list(service_requests.entries_in(connection, PARKED, now_us, SERVICE_POISON_MAX))
+            lambda connection: [
+                (msgspec.structs.replace(entry, body=beginning(entry.body)), reason, body_bytes(entry.body))
+                for entry, reason in service_requests.entries_in(connection, PARKED, now_us, SERVICE_POISON_MAX)
+            ]
         )
 
     def settings(self) -> dict[str, ServiceOptions]:
@@ -146,34 +175,36 @@ class HubJournal:
             lambda connection: service_requests.list_requests(connection, service, state, after, rows)
         )
 
-    def forget(self, durable_id: str) -> Ticket[bool]:
-        """Remove a request and its result; whether there was one."""
+    def forget(self, durable_id: str, job_type: str = "") -> Ticket[bool]:
+        """Remove a request that does not wait, and its result; whether there was one, of that type if one is named."""
 
         def change(transaction: Transaction) -> bool:
-            existed = service_requests.delete_request(transaction.connection, durable_id)
-            self._stored -= existed
+            existed = service_requests.delete_request(transaction.connection, durable_id, job_type)
+            self._changes_in(transaction).count -= existed
             return existed
 
         return self._submit(change)
 
-    def release(self, durable_id: str) -> Ticket[None]:
-        """Have one that was set aside wait again."""
+    def release(self, durable_id: str, job_type: str = "") -> Ticket[Entry]:
+        """Have one that was set aside wait again; the whole of it, to be worked on."""
 
-        def change(transaction: Transaction) -> None:
-            if not service_requests.release_request(transaction.connection, durable_id):
-                raise NotFound(f"no durable request {durable_id!r} is set aside")
+        def change(transaction: Transaction) -> Entry:
+            entry = service_requests.release_request(transaction.connection, durable_id, job_type)
+            if entry is None:
+                raise NotFound(f"no durable request {durable_id[:200]!r} is set aside")
+            return entry
 
         return self._submit(change)
 
-    def forget_old(self) -> None:
+    def forget_old(self, then: Callable[[int | PregonError], None]) -> None:
         """Remove results that were kept for long enough."""
 
         def change(transaction: Transaction) -> int:
-            count = service_requests.forget_results(transaction.connection, transaction.now_us, 1_000)
-            self._stored -= count
+            count = service_requests.forget_results(transaction.connection, transaction.now_us, FORGET_AT_ONCE)
+            self._changes_in(transaction).count -= count
             return count
 
-        self._tell(lambda: self._submit(change), lambda _: None)
+        self._tell(lambda: self._submit(change), then)
 
     def set_options(self, service: str, options: ServiceOptions | None) -> Ticket[None]:
         """Remember how a service is run."""

@@ -38,6 +38,10 @@ class Keyholders:
         found = self._by_public.get(public)
         return found.name if found is not None else ""
 
+    def may_enter(self, user: str) -> bool:
+        """Whether its key is still known."""
+        return user in self._by_name
+
     def may_ask(self, user: str, job_type: str) -> bool:
         """Whether requests of this type are taken from it."""
         found = self._by_name.get(user)
@@ -55,8 +59,12 @@ class AsTheHub:
     def __init__(self, is_free: Callable[[], bool]) -> None:
         self._is_free = is_free
 
-    def may_ask(self, user: str, job_type: str) -> bool:
+    def may_enter(self, user: str) -> bool:
         """As the hub's rules say."""
+        return self._is_free()
+
+    def may_ask(self, user: str, job_type: str) -> bool:
+        """The same."""
         return self._is_free()
 
     def may_serve(self, user: str, job_type: str) -> bool:

@@ -20,6 +20,7 @@ from pregon.services.options import ServiceOptions
 from pregon.services.poison import PoisonShelf
 from pregon.services.replies import ANSWERED, Replies
 from pregon.services.request import Asker, Body, Key, Request
+from pregon.services.worker import Worker
 from pregon.wire.services import DROP, encode_head
 
 Frames = list[bytes]
@@ -35,6 +36,10 @@ class Keeper(Protocol):
 
     def attempted(self, request: Request) -> None:
         """A worker was lost with it."""
+        ...
+
+    def client_gone(self, identity: bytes) -> None:
+        """Nobody is there any more to collect what it waited for."""
         ...
 
 
@@ -89,14 +94,25 @@ class Ledger:
         self.counts.cancelled += 1
         self._leave(request)
         request.body = _NOTHING
-        if not request.line.waiting.remove(request) and request.worker is not None:
-            worker = request.worker
-            if not worker.is_plain and request.work_id in worker.in_hand:
-                self.to_back.append([worker.identity, encode_head(DROP, request.work_id)])
+        if not request.line.waiting.remove(request):
+            self.not_wanted(request)
+
+    def not_wanted(self, request: Request) -> None:
+        """Tell the worker that has a request, if one has, that nobody waits for it."""
+        worker = request.worker
+        if worker is not None and request.work_id in worker.in_hand:
+            self.tell_to_drop(worker, request.work_id)
+
+    def tell_to_drop(self, worker: Worker, work_id: bytes) -> None:
+        """The answer to a piece of work will be dropped; a worker of the plain form cannot be told."""
+        if not worker.is_plain:
+            self.to_back.append([worker.identity, encode_head(DROP, work_id)])
 
     def client_gone(self, identity: bytes) -> None:
         """An answer could not be brought: what else this client has waiting is not worked on."""
         self.counts.answers_undeliverable += 1
+        if self.keeper is not None:
+            self.keeper.client_gone(identity)
         for line in self.lines.values():
             for request in line.waiting.of_client(identity) if line.waiting.count else ():
                 if not request.durable_id:

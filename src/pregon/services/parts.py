@@ -57,9 +57,16 @@ class Parts:
         if request is not None:
             self.broker.cancel(request)
 
-    def collect(self, durable_id: str, wait_ms: int, tell: Told, user: str = "") -> None:
-        """A result, for somebody inside the hub."""
-        self.durables.collect(Asker(_INSIDE, tell=tell, user=user), b"", durable_id, wait_ms)
+    def collect(self, durable_id: str, wait_ms: int, tell: Told, user: str = "") -> bytes:
+        """A result, for somebody inside the hub; the number by which that can be cancelled."""
+        self._asked += 1
+        id = self._asked.to_bytes(8, "big")
+        self.durables.collect(Asker(_INSIDE, tell=tell, user=user), id, durable_id, wait_ms)
+        return id
+
+    def cancel_collecting(self, id: bytes) -> None:
+        """Nobody inside the hub waits any more for a result."""
+        self.durables.cancel_collecting(Asker(_INSIDE), id)
 
     def worker_unreachable(self, identity: bytes, unsent: list[Frames]) -> None:
         """Frames could not be brought to a worker: it is lost, and not to blame for what never reached it."""
@@ -90,25 +97,24 @@ class Parts:
             raise BadRequest(f"number {number} is not durable: its client was told, and may ask again")
         return found
 
-    def work_again(self, number: int) -> None:
-        """Work on a durable request that was set aside, if it still is."""
-        found = self.broker.poison.take(number)
-        if found is not None:
-            request = found.request
-            self.durables.resume(
-                Entry(
-                    id=request.durable_id,
-                    service=request.line.name,
-                    body=request.body,
-                    priority=request.priority,
-                    user=request.asker.user,
-                ),
-                request.line,
-            )
+    def resume_poison(self, number: int, entry: Entry) -> None:
+        """Work again on a durable request that was set aside and, in the store, is no longer."""
+        self.broker.poison.take(number)
+        self.durables.resume(entry)
+
+    def was_paused(self, paused_ms: float) -> None:
+        """The broker itself stood still (a suspended machine, a frozen process): that is no silence of others."""
+        for worker in self.broker.workers.values():
+            worker.heard_ms += paused_ms
+            worker.beaten_ms += paused_ms
+        for line in self.broker.lines.values():
+            for request in line.in_hand.values():
+                request.sent_ms += paused_ms
 
     def dismiss_without_right(self) -> None:
         """Keys have changed: workers that may not serve what they serve get nothing any more."""
         for worker in list(self.broker.workers.values()):
             if not all(self._rights.may_serve(worker.user, line.type) for line in worker.lines):
-                self.broker.give_up(worker, "its key was taken away")
+                # Nobody's fault but the key's: what it had is given to others as if it had never been given.
+                self.worker_unreachable(worker.identity, [[b"", b"PGS1R" + one] for one in worker.in_hand])
                 self.broker.forget(worker)

@@ -47,6 +47,10 @@ class Asker:
             self.turn = ()
 
 
+_WEIGHT_BYTES = 500
+"""What a request takes besides its body: without that, empty ones would weigh nothing, and be without number."""
+
+
 class Request:
     """One request. It is given to one worker at a time, and finished once."""
 
@@ -63,7 +67,8 @@ class Request:
         """By which its client and the broker know it; None for one without a number."""
         self.line = line
         self.body = body
-        self.size = len(body[0]) if len(body) == 1 else body_bytes(body)
+        self.size = _WEIGHT_BYTES + (len(body[0]) if len(body) == 1 else body_bytes(body))
+        """What it takes of the bytes that a broker may hold."""
         self.priority = PRIORITY_DEFAULT
         self.deadline_ms: float | None = None
         self.durable_id = ""

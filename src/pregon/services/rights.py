@@ -8,6 +8,10 @@ from typing import Protocol
 class Rights(Protocol):
     """Says so; of somebody by the name of its CURVE key, empty for nobody known."""
 
+    def may_enter(self, user: str) -> bool:
+        """Whether it may look around and collect at all."""
+        ...
+
     def may_ask(self, user: str, job_type: str) -> bool:
         """Whether requests of this type are taken from it."""
         ...
@@ -19,6 +23,10 @@ class Rights(Protocol):
 
 class Everybody:
     """No rights are asked for."""
+
+    def may_enter(self, user: str) -> bool:
+        """Yes."""
+        return True
 
     def may_ask(self, user: str, job_type: str) -> bool:
         """Yes."""

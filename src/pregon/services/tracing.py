@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -36,11 +36,12 @@ _encode = msgspec.json.Encoder().encode
 class RequestTracer:
     """Writes what became of requests."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, count_dropped: Callable[[int], None]) -> None:
         self._hub = hub
+        self._count_dropped = count_dropped
+        """Told how many were not written; in the broker's thread or in this one's."""
         self._waiting: queue.Queue[Sequence[Finished] | None] = queue.Queue(_WAITING_MAX)
         self._is_topic_there = False
-        self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="pregon-request-tracer", daemon=True)
 
     def start(self) -> None:
@@ -60,7 +61,7 @@ class RequestTracer:
         try:
             self._waiting.put_nowait(rows)
         except queue.Full:
-            self.dropped += len(rows)
+            self._count_dropped(len(rows))
 
     def _run(self) -> None:
         while (rows := self._waiting.get()) is not None:
@@ -80,11 +81,16 @@ class RequestTracer:
             ]
             self._hub.publish_batch(REQUESTS_TOPIC, _PRODUCER, pack(messages, times)).result()
         except PregonError as error:
-            self.dropped += len(rows)
+            self._not_written(len(rows))
             log.warning("requests not traced", extra={"code": error.code, "reason": str(error), "rows": len(rows)})
         except Exception:  # The top of the thread's loop: tracing must go on with the next.
-            self.dropped += len(rows)
+            self._not_written(len(rows))
             log.exception("tracing failed by a bug")
+
+    def _not_written(self, count: int) -> None:
+        # The topic may have been deleted: it is made again with the next.
+        self._is_topic_there = False
+        self._count_dropped(count)
 
     def _require_topic(self) -> None:
         if not self._is_topic_there:

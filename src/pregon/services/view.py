@@ -10,6 +10,7 @@ from pregon.services.broker import Broker
 from pregon.services.line import Line
 from pregon.services.request import Request
 from pregon.services.worker import printable
+from pregon.wire.services import body_bytes
 
 _BODY_SHOWN_BYTES_MAX = 500
 
@@ -83,7 +84,7 @@ def _request(broker: Broker, request: Request) -> dict[str, Any]:
         "since_ms": round(broker.now_ms - request.arrived_ms),
         "priority": request.priority,
         "attempts": request.attempts,
-        "bytes": request.size,
+        "bytes": body_bytes(request.body),
         "durable_id": request.durable_id,
     }
 
@@ -104,7 +105,7 @@ def list_poison(broker: Broker) -> list[dict[str, Any]]:
             "lost_workers": one.request.killed or [],
             "reason": one.reason,
             "ms_ago": round(broker.now_ms - one.at_ms),
-            "bytes": one.request.size,
+            "bytes": body_bytes(one.request.body),
             "durable_id": one.request.durable_id,
             "body": [frame[:_BODY_SHOWN_BYTES_MAX].decode("utf-8", "replace") for frame in one.request.body],
         }

@@ -111,7 +111,8 @@ class Watch:
 
     def _give_up_request(self, request: Request, error: PregonError) -> None:
         """End a request that may be with a worker: the worker goes on, and its answer will be dropped."""
-        request.line.waiting.remove(request)
+        if not request.line.waiting.remove(request):
+            self._broker.not_wanted(request)
         self._broker.finish(request, error)
 
     def _look(self, worker: Worker) -> None:
@@ -134,7 +135,10 @@ class Watch:
                     # It was not asked while it owed nothing, so that its silence counts from when it was given work.
                     oldest_ms = next(iter(worker.in_hand.values())).sent_ms
                     silent_ms = min(silent_ms, broker.now_ms - oldest_ms)
-            if silent_ms >= options.patience_ms:
+            if worker.overdue:
+                broker.write_off(worker, broker.now_ms - max(line.options.answer_ms for line in worker.lines))
+            # Only one that was asked since it was last heard is silent.
+            if silent_ms >= options.patience_ms and worker.beaten_ms > worker.heard_ms:
                 broker.give_up(worker, f"silent for {silent_ms:.0f} ms")
             elif silent_ms >= options.beat_ms * 0.5:
                 self._beat(worker)

@@ -35,7 +35,7 @@ class Worker:
         self.state = READY
         self.in_hand: dict[bytes, Request] = {}
         """By the number under which it has them."""
-        self.overdue: set[bytes] = set()
+        self.overdue: dict[bytes, float] = {}
         """Numbers of requests that were taken from it because it took too long: each still holds a slot."""
         self.late: set[bytes] = set()
         """Numbers of requests that were taken from it when it was given up."""

@@ -31,6 +31,7 @@ from pregon.errors import (
     RateLimited,
     ServiceUnserved,
     StoreFailed,
+    VersionUnserved,
 )
 from pregon.wire.services import ACCEPTED, ANSWER, CANCEL, ERROR, MAGIC, decode_failure, encode_head, error_of
 
@@ -41,6 +42,8 @@ SILENCE_MS_MIN = 1_000.0
 _PAUSE_MS_FIRST = 20.0
 _PAUSE_MS_MAX = 2_000.0
 _NEVER = float("inf")
+_WORKERS_COME_MS = 5_000.0
+"""Workers of a broker that was started anew say hello within this time: until then nobody serves anything there."""
 
 # Nothing of these was begun: they may be asked again as long as the caller waits.
 _NOT_NOW = (QueueFull, HubBusy, HubStopping, RateLimited, KeysUnavailable, StoreFailed)
@@ -57,6 +60,7 @@ class Conversation:
         """The broker is silent: the loop is to open another socket, and then call `reconnected`."""
         self.strays = 0
         """Messages that were no answer to anything under way: late ones, mostly."""
+        self._reconnected_ms = -_NEVER
         self._asks: dict[bytes, Ask] = {}
         self._numbers = itertools.count(1)
 
@@ -107,7 +111,9 @@ class Conversation:
 
     def _refused(self, ask: Ask, error: PregonError, now_ms: float) -> None:
         # Where nobody served it, somebody was waited for already: it is asked again as often as the caller allows.
-        may_again = isinstance(error, _NOT_NOW) or (isinstance(error, ServiceUnserved) and ask.tries <= ask.retries)
+        is_new = now_ms - self._reconnected_ms < _WORKERS_COME_MS
+        nobody = isinstance(error, ServiceUnserved) or (isinstance(error, VersionUnserved) and is_new)
+        may_again = isinstance(error, _NOT_NOW) or (nobody and (is_new or ask.tries <= ask.retries))
         pause_ms = min(_PAUSE_MS_MAX, _PAUSE_MS_FIRST * 2.0 ** min(ask.pauses, 10))
         if not may_again or now_ms + pause_ms >= ask.until_ms:
             self._fail(ask, error)
@@ -142,6 +148,7 @@ class Conversation:
     def reconnected(self, now_ms: float) -> list[list[bytes]]:
         """The connection was lost and found again: everything under way that was not put off, once more."""
         self.wants_new_socket = False
+        self._reconnected_ms = now_ms
         return [ask.frames(now_ms) for ask in self._asks.values() if not ask.is_put_off]
 
     def give_up(self, ask: Ask) -> list[bytes] | None:

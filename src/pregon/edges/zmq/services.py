@@ -12,6 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import zmq
@@ -31,6 +32,8 @@ T = TypeVar("T")
 _AT_ONCE = 200
 _TICK_MS = 50.0
 _TRACE_MS = 250.0
+_STALL_MS = 1_000.0
+"""The loop turns every 50 ms: after a longer pause it was the broker itself that stood still."""
 _QUEUED_MAX = 20_000
 """Frames for one peer that does not read them; a client loses its answers, a worker counts as gone."""
 _MORE = int(zmq.SNDMORE | zmq.NOBLOCK)
@@ -93,6 +96,7 @@ class ServicesDoor:
         self._bell = Bell()
         self._posted: deque[Callable[[], None]] = deque()
         self._is_stopping = False
+        self._is_ended = False
         self._traced_ms = 0.0
         self._thread = threading.Thread(target=self._run, name="pregon-services", daemon=True)
 
@@ -126,9 +130,12 @@ class ServicesDoor:
         self._bell.close()
 
     def post(self, call: Callable[[], None]) -> None:
-        """Have something done in the broker's thread."""
+        """Have something done in the broker's thread; when that has ended, here."""
         self._posted.append(call)
-        self._bell.ring()
+        if self._is_ended:
+            self._carry_out_posted()
+        else:
+            self._bell.ring()
 
     def call(self, function: Callable[[Parts], T]) -> Ticket[T]:
         """The same, with an answer."""
@@ -153,7 +160,11 @@ class ServicesDoor:
     def _run(self) -> None:
         try:
             self._serve()
+        except Exception:  # The top of the thread: whoever waits must not wait for ever, and somebody must look.
+            log.critical("the service broker has ended by a bug; the hub goes on without it", exc_info=True)
         finally:
+            self._is_stopping = self._is_ended = True
+            self._carry_out_posted()
             self._close()
             self._bell.close()
 
@@ -165,11 +176,14 @@ class ServicesDoor:
             poller.register(one, zmq.POLLIN)
         parts, broker = self.parts, self.parts.broker
         next_tick_ms = 0.0
-        broker.at(monotonic_ms())
+        now_ms = monotonic_ms()
+        broker.at(now_ms)
         while not self._is_stopping:
             events = dict(poller.poll(int(_TICK_MS)))
-            now_ms = monotonic_ms()
+            before_ms, now_ms = now_ms, monotonic_ms()
             broker.at(now_ms)
+            if now_ms - before_ms > _STALL_MS:
+                parts.was_paused(now_ms - before_ms)
             if back in events:
                 self._receive(back, parts.back.take)
             if front in events:
@@ -208,7 +222,11 @@ class ServicesDoor:
 
     def _carry_out_posted(self) -> None:
         for _ in range(len(self._posted)):
-            self._guarded(self._posted.popleft())
+            try:
+                call = self._posted.popleft()
+            except IndexError:  # Somebody who came after the end took it.
+                return
+            self._guarded(call)
 
     def _guarded(self, call: Callable[[], Any]) -> None:
         try:
@@ -228,12 +246,12 @@ class ServicesDoor:
                 if frames[0] in unsent or not _send_one(back, frames):
                     unsent.setdefault(frames[0], []).append(frames)
             for identity, what in unsent.items():
-                self.parts.worker_unreachable(identity, what)
+                self._guarded(partial(self.parts.worker_unreachable, identity, what))
             to_front = list(broker.to_front)
             broker.to_front.clear()
             for frames in to_front:
                 if not _send_one(front, frames):
-                    broker.client_gone(frames[0])
+                    self._guarded(partial(broker.client_gone, frames[0]))
 
     def _hand_over_traces(self, now_ms: float) -> None:
         if now_ms < self._traced_ms:
