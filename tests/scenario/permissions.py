@@ -141,6 +141,8 @@ ROUTES: dict[str, Asked] = {
     "GET /v1/broker": Asked(ANYBODY, asks_for_key=True),
     "GET /v1/services/{type}/requests": Asked(READERS),
     **{f"GET /v1/{path}": Asked(READERS) for path in ("services", "workers", "requests", "requests/recent", "poison")},
+    "DELETE /v1/services/{type}/requests/{id}": Asked(OPERATORS),
+    "POST /v1/services/{type}/requests/{id}/release": Asked(OPERATORS),
     "POST /v1/poison/{number}/release": Asked(OPERATORS),
     "DELETE /v1/poison/{number}": Asked(OPERATORS),
     "PATCH /v1/services/{type}": Asked(ADMINS, {}),

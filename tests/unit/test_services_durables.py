@@ -5,30 +5,13 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pytest
-from property.memory_journal import MemoryJournal
-from property.stage import Stage, error_of, number, read
+from property.stage import error_of, number, read
 
 from pregon.model.service import ANSWERED, FAILED, PARKED, Entry
 from pregon.services.view import list_poison
 from pregon.wire import services as wire
 
-
-class Desk(Stage):
-    """A stage with a journal."""
-
-    def __init__(self, **options: object) -> None:
-        self.journal = MemoryJournal()
-        super().__init__(options, journal=self.journal)
-
-    def submit(self, id: int = 1, client: bytes = b"c", name: str = "A", **options: object) -> None:
-        """Hand a durable request in, and have it stored."""
-        self.ask(client, id, name, b"body", durable=True, **options)
-        self.write()
-
-    def write(self) -> None:
-        """The disk does all that it was asked."""
-        self.journal.work()
-        self.bring()
+from .durable_stage import Desk
 
 
 def test_yes_is_said_when_the_request_is_on_disk_and_not_before() -> None:
@@ -73,6 +56,22 @@ def test_the_same_key_again_is_the_same_request() -> None:
 
     assert [read(told).kind for told in desk.told(b"c")] == ["Y", "Y"]
     assert len(desk.given(b"w")) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "user"), [("A", b"another", ""), ("B", b"body", ""), ("A", b"body", "eva")], ids=str
+)
+def test_the_key_of_another_request_is_refused_and_nothing_is_worked_on(name: str, body: bytes, user: str) -> None:
+    desk = Desk()
+    desk.hello(b"w", "A", "B", slots=5)
+    desk.submit(1, key="k")
+    desk.told(b"c")
+
+    desk.ask(b"c", 2, name, body, user=user, durable=True, key="k")
+    desk.write()
+
+    assert desk.errors(b"c") == ["already_exists"]
+    assert desk.given(b"w") == [b"body"]
 
 
 @pytest.mark.parametrize("key", ["x" * 201, "a\nb", "ñ" * 150, "a/b"])
@@ -281,7 +280,7 @@ def test_attempts_are_remembered_and_poison_is_parked_and_can_be_worked_on_again
     parked, attempts = desk.journal.results.pop("k"), desk.journal.entries["k"].attempts
 
     (row,) = list_poison(desk.broker)
-    desk.parts.work_again(row["number"])
+    desk.parts.resume_poison(row["number"], desk.journal.entries["k"])
     desk.hello(b"w3", "A")
     desk.answer(b"w3", b"r")
     desk.write()

@@ -21,6 +21,7 @@ from pregon.errors import BadRequest, NotFound
 from pregon.model.service import CurveKey
 from pregon.security.callers import Caller
 from pregon.services.desk import ServicesDesk
+from pregon.services.poison import decode_number
 from pregon.store.ticket import Ticket
 from pregon.wire.commands import Command
 
@@ -41,7 +42,7 @@ def carry_out(desk: ServicesDesk | None, caller: Caller, command: Command, heade
         if header.kind == "curve-key":
             return desk.keep_key(caller, convert(header.entry, CurveKey))
         if header.kind == "poison":
-            return desk.release_poison(caller, _number(str(header.entry.get("number", ""))))
+            return desk.release_poison(caller, decode_number(str(header.entry.get("number", ""))))
     if command == Command.DELETE:
         return _delete(desk, caller, header.kind, _only(header.names))
     raise BadRequest(f"{command.name} does nothing to a {header.kind}")
@@ -79,7 +80,7 @@ def _delete(desk: ServicesDesk, caller: Caller, kind: str, name: str) -> Ticket[
     if kind == "service":
         return desk.reset_options(caller, name)
     if kind == "poison":
-        return desk.drop_poison(caller, _number(name))
+        return desk.drop_poison(caller, decode_number(name))
     if kind == "curve-key":
         return desk.forget_key(caller, name)
     raise BadRequest(f"a {kind} cannot be deleted")
@@ -89,12 +90,6 @@ def _only(names: Sequence[str]) -> str:
     if len(names) != 1:
         raise BadRequest("name one")
     return names[0]
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise BadRequest("what is set aside has a number: 1, 2, 3 …")
-    return int(text)
 
 
 def _known(value: Any) -> Ticket[Any]:

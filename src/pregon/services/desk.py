@@ -4,12 +4,14 @@ Each verb takes who asks first, and is refused before anything is looked up.
 
     ask, submit, collect        whoever may publish: everybody on an open hub, and, unless keys are required, elsewhere
     look                        the scope read
-    release or drop poison      the scope operate
+    release or drop poison,     the scope operate
+    forget durable requests
     options, CURVE keys         the scope admin
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -19,20 +21,21 @@ from pregon.errors import NotFound, PregonError, Unauthorized
 from pregon.hub.gate import Gate
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.names import check_name
-from pregon.model.service import CurveKey, Result
+from pregon.model.service import CurveKey, Entry, Result
 from pregon.security.callers import Caller
 from pregon.security.curve import check_curve_key
 from pregon.security.keys import ADMIN, OPERATE, READ
 from pregon.services import view
 from pregon.services.journal import HubJournal
 from pregon.services.keyholders import Keyholders
-from pregon.services.options import changed_options
+from pregon.services.options import ServiceOptions, changed_options
 from pregon.services.parts import Parts
 from pregon.services.request import Body
 from pregon.store.ticket import Ticket
 from pregon.wire.services import RequestOptions
 
 T = TypeVar("T")
+U = TypeVar("U")
 Row = dict[str, Any]
 
 
@@ -57,6 +60,8 @@ class ServicesDesk:
         self._journal = journal
         self._keyholders = keyholders
         self._describe = describe
+        self._options_on_their_way: dict[str, ServiceOptions | None] = {}
+        """Of services, to the disk; None for as all the others. Only the broker's thread looks at it."""
 
     def broker(self, caller: Caller) -> Row:
         """Where clients and workers connect, and the key by which they know the broker."""
@@ -73,29 +78,31 @@ class ServicesDesk:
         asked: list[bytes] = []
 
         def begin(parts: Parts) -> None:
-            asked.append(parts.ask(name, body, options, _teller(ticket), caller.name))
+            asked.append(parts.ask(name, body, options, _teller(ticket), _user(caller)))
 
-        def give_up() -> None:
-            self._loop.call(lambda parts: parts.cancel(asked[0]) if asked else None)
-
-        ticket.give_up = give_up
-        self._loop.call(begin).when_done(_failing(ticket))
+        ticket.give_up = lambda: self._tell_broker(lambda parts: [*map(parts.cancel, asked)])
+        self._begin(ticket, begin)
         return ticket
 
     def collect(self, caller: Caller, durable_id: str, wait_ms: int) -> Ticket[Result]:
         """What is known of a durable request, its result if it comes in time."""
         self._require_asker(caller)
         ticket: Ticket[Result] = Ticket()
+        begun: list[bytes] = []
 
         def look(_outcome: Any = None) -> None:
-            self._journal.find(durable_id).when_done(lambda found: self._show(caller, durable_id, found, ticket))
+            try:
+                self._journal.find(durable_id).when_done(lambda found: self._show(caller, durable_id, found, ticket))
+            except PregonError as error:
+                ticket.fail(error)
 
         def wait(parts: Parts) -> None:
             # Whatever it is told, the store has it, and says when.
-            parts.collect(durable_id, wait_ms, look, caller.name)
+            begun.append(parts.collect(durable_id, wait_ms, look, _user(caller)))
 
         if wait_ms:
-            self._loop.call(wait).when_done(_failing(ticket))
+            ticket.give_up = lambda: self._tell_broker(lambda parts: [*map(parts.cancel_collecting, begun)])
+            self._begin(ticket, wait)
         else:
             look()
         return ticket
@@ -103,7 +110,7 @@ class ServicesDesk:
     def _show(self, caller: Caller, durable_id: str, found: Ticket[Result | None], ticket: Ticket[Result]) -> None:
         try:
             result = found.value()
-            may_see = result is not None and (result.user in ("", caller.name) or self._gate.rules.may(caller, READ))
+            may_see = result is not None and (result.user in ("", _user(caller)) or self._gate.rules.may(caller, READ))
             if result is None or not may_see:
                 raise NotFound(f"there is no durable request {durable_id[:200]!r}, or its result is no longer kept")
         except PregonError as error:
@@ -165,62 +172,107 @@ class ServicesDesk:
         ticket: Ticket[Row] = Ticket()
 
         def change(parts: Parts) -> None:
-            options = changed_options(parts.broker.lines.options_of(name), values)
-            parts.broker.lines.set_options(name, options)
-            shown = {"type": name, "options": msgspec.to_builtins(options)}
-            self._journal.set_options(name, options).when_done(_resolving(ticket, shown))
+            lines = parts.broker.lines
+            before = self._options_on_their_way.get(name, lines.own_options.get(name)) or lines.options
+            options = changed_options(before, values)
+            self._write_options(ticket, name, options, {"type": name, "options": msgspec.to_builtins(options)})
 
-        self._loop.call(change).when_done(_failing(ticket))
+        self._begin(ticket, change)
         return ticket
 
     def reset_options(self, caller: Caller, name: str) -> Ticket[bool]:
         """Run a service as all the others; whether it was not."""
         self._gate.rules.require(caller, ADMIN)
         check_name("job type", name)
-
         ticket: Ticket[bool] = Ticket()
 
         def change(parts: Parts) -> None:
-            had_own = name in parts.broker.lines.own_options
-            parts.broker.lines.set_options(name, None)
-            self._journal.set_options(name, None).when_done(_resolving(ticket, had_own))
+            before = self._options_on_their_way.get(name, parts.broker.lines.own_options.get(name))
+            self._write_options(ticket, name, None, before is not None)
 
-        self._loop.call(change).when_done(_failing(ticket))
+        self._begin(ticket, change)
         return ticket
+
+    def _write_options(self, ticket: Ticket[T], name: str, options: ServiceOptions | None, answer: T) -> None:
+        """To the disk, then to the broker. Called in its thread; who comes meanwhile changes what is on its way."""
+        stored = self._journal.set_options(name, options)
+        self._options_on_their_way[name] = options
+
+        def arrived(parts: Parts, is_stored: bool) -> None:
+            if self._options_on_their_way.get(name) is options:
+                self._options_on_their_way.pop(name, None)
+            if is_stored:
+                parts.broker.lines.set_options(name, options)
+                ticket.resolve(answer)
+
+        def then(stored: Ticket[None]) -> None:
+            if _pass_error(stored, ticket):
+                self._tell_broker(lambda parts: arrived(parts, False))
+            else:
+                self._begin(ticket, lambda parts: arrived(parts, True))
+
+        stored.when_done(then)
+
+    # What was set aside, and what has ended.
 
     def drop_poison(self, caller: Caller, number: int) -> Ticket[bool]:
         """Forget a request that was set aside."""
         self._gate.rules.require(caller, OPERATE)
-
         ticket: Ticket[bool] = Ticket()
 
         def drop(parts: Parts) -> None:
-            found = parts.take_poison(number)
-            if found.request.durable_id:
-                self._journal.forget(found.request.durable_id).when_done(_resolving(ticket, True))
+            found = parts.broker.poison.find(number)
+            if found is not None and found.request.durable_id:
+                forgotten = self._journal.forget(found.request.durable_id)
+                self._when_stored(forgotten, ticket, lambda parts, _: parts.broker.poison.take(number) is not None)
             else:
+                parts.take_poison(number)
                 ticket.resolve(True)
 
-        self._loop.call(drop).when_done(_failing(ticket))
+        self._begin(ticket, drop)
         return ticket
 
     def release_poison(self, caller: Caller, number: int) -> Ticket[Row]:
         """Have a durable request that was set aside worked on again."""
         self._gate.rules.require(caller, OPERATE)
         ticket: Ticket[Row] = Ticket()
+        self._begin(
+            ticket,
+            lambda parts: self._release(parts, ticket, parts.require_durable_poison(number).request.durable_id),
+        )
+        return ticket
 
-        def release(parts: Parts) -> None:
-            durable_id = parts.require_durable_poison(number).request.durable_id
+    def release_durable(self, caller: Caller, job_type: str, durable_id: str) -> Ticket[Row]:
+        """The same by its id, also when it is no longer among those that are shown as set aside."""
+        self._gate.rules.require(caller, OPERATE)
+        check_name("job type", job_type)
+        ticket: Ticket[Row] = Ticket()
+        self._begin(ticket, lambda parts: self._release(parts, ticket, durable_id, job_type))
+        return ticket
 
-            def released(stored: Ticket[None]) -> None:
-                if not _pass_error(stored, ticket):
-                    self._loop.call(lambda parts: parts.work_again(number)).when_done(
-                        lambda _: ticket.resolve({"number": number, "durable_id": durable_id})
-                    )
+    def _release(self, parts: Parts, ticket: Ticket[Row], durable_id: str, job_type: str = "") -> None:
+        parts.durables.require_room_again()
+        number = parts.broker.poison.number_of(durable_id)
 
-            self._journal.release(durable_id).when_done(released)
+        def resume(parts: Parts, entry: Entry) -> Row:
+            parts.resume_poison(number, entry)
+            return {"number": number, "durable_id": durable_id}
 
-        self._loop.call(release).when_done(_failing(ticket))
+        self._when_stored(self._journal.release(durable_id, job_type), ticket, resume)
+
+    def forget_durable(self, caller: Caller, job_type: str, durable_id: str) -> Ticket[bool]:
+        """Forget a durable request that has ended or was set aside; NotPending for one that waits."""
+        self._gate.rules.require(caller, OPERATE)
+        check_name("job type", job_type)
+        ticket: Ticket[bool] = Ticket()
+
+        def drop(parts: Parts, existed: bool) -> bool:
+            if not existed:
+                raise NotFound(f"{job_type} has no durable request {durable_id[:200]!r}")
+            parts.broker.poison.take(parts.broker.poison.number_of(durable_id))
+            return True
+
+        self._when_stored(self._journal.forget(durable_id, job_type), ticket, drop)
         return ticket
 
     # Keys.
@@ -242,7 +294,39 @@ class ServicesDesk:
 
     def _renew(self, keys: list[CurveKey]) -> None:
         self._keyholders.renew(keys)
-        self._loop.call(lambda parts: parts.dismiss_without_right())
+        self._tell_broker(lambda parts: parts.dismiss_without_right())
+
+    # The broker's thread.
+
+    def _begin(self, ticket: Ticket[Any], function: Callable[[Parts], object]) -> None:
+        """Have something done there for the sake of a ticket, which fails if that does."""
+
+        def done(begun: Ticket[object]) -> None:
+            _pass_error(begun, ticket)
+
+        try:
+            self._loop.call(function).when_done(done)
+        except PregonError as error:
+            ticket.fail(error)
+
+    def _when_stored(self, stored: Ticket[T], ticket: Ticket[U], apply: Callable[[Parts, T], U]) -> None:
+        """When something is on disk, have the broker know, and only then answer."""
+
+        def then(stored: Ticket[T]) -> None:
+            if not _pass_error(stored, ticket):
+                self._begin(ticket, lambda parts: ticket.resolve(apply(parts, stored.value())))
+
+        stored.when_done(then)
+
+    def _tell_broker(self, function: Callable[[Parts], object]) -> None:
+        """Have something done there that nobody waits for; a broker that stops need not know."""
+        with contextlib.suppress(PregonError):
+            self._loop.call(function)
+
+
+def _user(caller: Caller) -> str:
+    """Whose a request is. No CURVE key has a name with a colon, so that none is taken for a key of the hub."""
+    return f"key:{caller.name}" if caller.is_known else ""
 
 
 def _teller(ticket: Ticket[Body]) -> Callable[[Body | PregonError], None]:
@@ -256,29 +340,10 @@ def _teller(ticket: Ticket[Body]) -> Callable[[Body | PregonError], None]:
 
 
 def _pass_error(begun: Ticket[Any], ticket: Ticket[Any]) -> bool:
-    """Whether what was begun failed, and the other ticket with it."""
+    """Whether what was begun failed, and with it the ticket for whose sake it was."""
     try:
         begun.value()
     except PregonError as error:
         ticket.fail(error)
         return True
     return False
-
-
-def _resolving(ticket: Ticket[T], value: T) -> Callable[[Ticket[Any]], None]:
-    """A callback for what must be on disk before a ticket has its value."""
-
-    def stored(first: Ticket[Any]) -> None:
-        if not _pass_error(first, ticket):
-            ticket.resolve(value)
-
-    return stored
-
-
-def _failing(ticket: Ticket[Any]) -> Callable[[Ticket[Any]], None]:
-    """A callback for what is begun for the sake of a ticket."""
-
-    def begun(first: Ticket[Any]) -> None:
-        _pass_error(first, ticket)
-
-    return begun

@@ -191,8 +191,7 @@ class Durables:
             Asker(_NOBODY.identity, is_plain=True, user=entry.user), b"", line, entry.body, self._broker.now_ms
         )
         request.durable_id, request.attempts, request.is_done = entry.id, entry.attempts, True
-        request.size = request.size if size is None else size
-        self._broker.poison.add(request, self._broker.now_ms, reason)
+        self._broker.poison.add(request, self._broker.now_ms, reason, size)
 
     # Results.
 
@@ -339,7 +338,6 @@ class Durables:
 
 
 def _take_out(sets: dict[T, set[_Collector]], name: T, collector: _Collector) -> None:
-    """Of one of several sets, which is forgotten when it is empty."""
     sets[name].discard(collector)
     if not sets[name]:
         del sets[name]

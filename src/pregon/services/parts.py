@@ -7,7 +7,7 @@ frames of workers ──► Back ──┘                         └─► to_
 
 from __future__ import annotations
 
-from pregon.errors import BadRequest, NotFound
+from pregon.errors import BadRequest, NotFound, PregonError
 from pregon.model.service import Entry
 from pregon.services.back import Back
 from pregon.services.broker import Broker
@@ -22,6 +22,10 @@ from pregon.services.watch import Watch
 from pregon.wire.services import REQUEST, RequestOptions, encode_head, encode_options
 
 _INSIDE = b"hub"
+
+
+def _nobody(_outcome: Body | PregonError) -> None:
+    """Nobody is told."""
 
 
 class Parts:
@@ -66,7 +70,7 @@ class Parts:
 
     def cancel_collecting(self, id: bytes) -> None:
         """Nobody inside the hub waits any more for a result."""
-        self.durables.cancel_collecting(Asker(_INSIDE), id)
+        self.durables.cancel_collecting(Asker(_INSIDE, tell=_nobody), id)
 
     def worker_unreachable(self, identity: bytes, unsent: list[Frames]) -> None:
         """Frames could not be brought to a worker: it is lost, and not to blame for what never reached it."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pregon.errors import BadRequest
 from pregon.limits import SERVICE_POISON_BYTES_MAX, SERVICE_POISON_MAX
 from pregon.services.request import Body, Request
+from pregon.wire.services import body_bytes
 
 _SHOWN_BYTES_MAX = 500
 _SHOWN_FRAMES_MAX = 10
@@ -27,6 +28,8 @@ class Poison:
     request: Request
     at_ms: float
     reason: str
+    size: int
+    """Bytes of its whole body."""
 
 
 class PoisonShelf:
@@ -43,10 +46,14 @@ class PoisonShelf:
     def __iter__(self) -> Iterator[Poison]:
         return iter(list(self._kept.values()))
 
-    def add(self, request: Request, at_ms: float, reason: str) -> int:
-        """Set one aside; its number. Of a durable one the body is given up but for its beginning."""
+    def add(self, request: Request, at_ms: float, reason: str, size: int | None = None) -> int:
+        """Set one aside; its number. Of a durable one the body is given up but for its beginning.
+
+        Its size is said by who has no more than the beginning.
+        """
         self._count += 1
-        self._kept[self._count] = Poison(self._count, request, at_ms, reason)
+        size = body_bytes(request.body) if size is None else size
+        self._kept[self._count] = Poison(self._count, request, at_ms, reason, size)
         if request.durable_id:
             request.body = beginning(request.body)
         self._bytes += _held_bytes(request)

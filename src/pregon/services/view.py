@@ -105,7 +105,7 @@ def list_poison(broker: Broker) -> list[dict[str, Any]]:
             "lost_workers": one.request.killed or [],
             "reason": one.reason,
             "ms_ago": round(broker.now_ms - one.at_ms),
-            "bytes": body_bytes(one.request.body),
+            "bytes": one.size,
             "durable_id": one.request.durable_id,
             "body": [frame[:_BODY_SHOWN_BYTES_MAX].decode("utf-8", "replace") for frame in one.request.body],
         }

@@ -83,7 +83,7 @@ def release_request(connection: Connection, request_id: str, job_type: str = "")
     row = connection.execute(select(service_request).where(*which)).first()
     if row is None:
         return None
-    # Its deadline has passed while nobody could work on it, and who released it wants it worked on.
+    # Without its deadline, which went on while it was set aside: who releases it wants it worked on.
     connection.execute(
         update(service_request)
         .where(_rows.id == request_id)

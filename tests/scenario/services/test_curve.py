@@ -80,11 +80,14 @@ def client(hub: HubProcess, file: Path) -> ServiceClient:
 def test_a_key_file_is_for_its_owner_only_and_never_written_over(closed: HubProcess, place: Path) -> None:
     file = place / "portal.json"
 
-    again = run("keys", "create", "portal", "--output", file, hub=closed.url)
+    again = run("keys", "create", "another", "--output", file, hub=closed.url)
+    same = run("keys", "create", "portal", "--output", place / "again.json", hub=closed.url)
 
     assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
     assert again.status == 2
     assert "is there already" in again.err
+    assert "has a key already" in same.err
+    assert not (place / "again.json").exists()
     kept = json.loads(file.read_text())
     listed = {row["name"]: row for row in run("keys", "list", "--json", hub=closed.url).rows}
     assert listed["portal"]["public"] == kept["public"]
@@ -139,7 +142,7 @@ def test_who_has_no_known_key_is_not_let_in(closed: HubProcess, place: Path, is_
         req.send(b"let me in")
         with client(closed, place / "portal.json") as portal:
             # Asked after it and answered: the other one would have been, too.
-            assert any(row["type"] == "default" for row in portal.services())
+            assert "default" not in [row["type"] for row in portal.services()]
 
         assert not req.poll(500)
 

@@ -228,10 +228,10 @@ def test_the_same_key_is_the_same_request_at_every_door(hub: HubProcess, tmp_pat
         for number in range(3):
             client.ask(number, b"first", durable=True, key="one-key")
         yes = [client.require(number) for number in range(3)]
-        again = httpx.post(requests_of(hub, "keyed"), params={"key": "one-key"}, content=b"second")
+        again = httpx.post(requests_of(hub, "keyed"), params={"key": "one-key"}, content=b"first")
         worker = staff.hire("Ana")
         collected = httpx.get(f"{requests_of(hub, 'keyed')}/one-key", params={"wait_ms": 20_000}, timeout=30)
-        client.ask(9, b"third", durable=True, key="one-key")
+        client.ask(9, b"first", durable=True, key="one-key")
         late = client.require(9)
 
     assert {(reply.kind, reply.tail) for reply in (*yes, late)} == {("Y", b"one-key")}

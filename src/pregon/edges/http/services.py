@@ -18,22 +18,28 @@ from pregon.edges.http.routes import Desk, Route
 from pregon.errors import (
     AlreadyExists,
     AnswerTimeout,
-    BadRequest,
     DeadlinePassed,
     LimitReached,
     NotFound,
+    NotPending,
     PoisonRequest,
     QueueFull,
     ServiceFailed,
     ServiceUnserved,
     VersionUnserved,
 )
-from pregon.limits import LIST_ROWS_MAX, MESSAGE_ID_BYTES_MAX, SERVICE_FRAMES_MAX, SERVICE_WAIT_MS_MAX
+from pregon.limits import (
+    LIST_ROWS_MAX,
+    MESSAGE_ID_BYTES_MAX,
+    SERVICE_BODY_BYTES_MAX,
+    SERVICE_FRAMES_MAX,
+    SERVICE_WAIT_MS_MAX,
+)
 from pregon.model.service import STATES, WAITING, CurveKey, Result
 from pregon.services.options import ServiceOptions
+from pregon.services.poison import decode_number
 from pregon.wire.services import PRIORITY_DEFAULT, PRIORITY_MAX, RequestOptions
 
-_BODY_BYTES_MAX = 8 * 1024 * 1024
 _WaitMs = Annotated[int, Meta(ge=0, le=60_000)]
 
 
@@ -114,7 +120,7 @@ def _shown(result: Result) -> dict[str, Any]:
 async def ask(desk: Desk, exchange: Exchange) -> Answer:
     """Ask a service."""
     services, caller, wanted = desk.require_services(), desk.caller(exchange), exchange.query(AskQuery)
-    raw = await exchange.body(_BODY_BYTES_MAX)
+    raw = await exchange.body(SERVICE_BODY_BYTES_MAX)
     body = split_frames(raw, SERVICE_FRAMES_MAX) if exchange.media_type == FRAMES else [raw]
     name = exchange.params["type"]
     options = RequestOptions(
@@ -153,6 +159,19 @@ async def list_durable(desk: Desk, exchange: Exchange) -> Answer:
     return _rows(await desk.answer(ticket))
 
 
+async def release_durable(desk: Desk, exchange: Exchange) -> Answer:
+    """Have one that was set aside worked on again."""
+    services, caller, params = desk.require_services(), desk.caller(exchange), exchange.params
+    return json_answer(await desk.answer(services.release_durable(caller, params["type"], params["id"])))
+
+
+async def forget_durable(desk: Desk, exchange: Exchange) -> Answer:
+    """Forget one that has ended, or was set aside."""
+    services, caller, params = desk.require_services(), desk.caller(exchange), exchange.params
+    await desk.answer(services.forget_durable(caller, params["type"], params["id"]))
+    return Answer(b"", 204)
+
+
 def _rows(rows: Sequence[Any]) -> Answer:
     return json_answer({"items": [view(one) if isinstance(one, msgspec.Struct) else one for one in rows]})
 
@@ -189,22 +208,17 @@ async def list_poison(desk: Desk, exchange: Exchange) -> Answer:
     return _rows(await desk.answer(desk.require_services().list_poison(desk.caller(exchange))))
 
 
-def _number(exchange: Exchange) -> int:
-    text = exchange.params["number"]
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise BadRequest("what is set aside has a number: 1, 2, 3 …")
-    return int(text)
-
-
 async def release_poison(desk: Desk, exchange: Exchange) -> Answer:
     """Have a durable request that was set aside worked on again."""
-    ticket = desk.require_services().release_poison(desk.caller(exchange), _number(exchange))
+    ticket = desk.require_services().release_poison(desk.caller(exchange), decode_number(exchange.params["number"]))
     return json_answer(await desk.answer(ticket))
 
 
 async def drop_poison(desk: Desk, exchange: Exchange) -> Answer:
     """Forget what was set aside."""
-    await desk.answer(desk.require_services().drop_poison(desk.caller(exchange), _number(exchange)))
+    await desk.answer(
+        desk.require_services().drop_poison(desk.caller(exchange), decode_number(exchange.params["number"]))
+    )
     return Answer(b"", 204)
 
 
@@ -262,7 +276,7 @@ ROUTES = [
         summary="Ask a service: a durable request, or one that is answered while you wait (durable=false)",
         description="The body is the request, as it is; several frames are sent as they are to /v1/frames.",
         query=AskQuery, bodies={"text/plain": "100", "application/json": 100, FRAMES: None}, answer=ResultOut,
-        also=(202,), errors=(*_ERRORS, LimitReached), answer_example=_RESULT,
+        also=(202,), errors=(*_ERRORS, LimitReached, AlreadyExists), answer_example=_RESULT,
     ),
     Route(
         method="GET", path=f"{_OF_TYPE}/requests", handler=list_durable, tag=_TAG,
@@ -271,6 +285,15 @@ ROUTES = [
     Route(
         method="GET", path=f"{_OF_TYPE}/requests/{{id}}", handler=collect, tag=_TAG,
         summary="The result of a durable request", query=CollectQuery, answer=ResultOut, answer_example=_RESULT,
+    ),
+    Route(
+        method="DELETE", path=f"{_OF_TYPE}/requests/{{id}}", handler=forget_durable, tag=_TAG,
+        summary="Forget one that has ended, or was set aside", status=204, errors=(NotPending,),
+    ),
+    Route(
+        method="POST", path=f"{_OF_TYPE}/requests/{{id}}/release", handler=release_durable, tag=_TAG,
+        summary="Work again on one that was set aside", answer=dict, errors=(LimitReached,),
+        answer_example={"number": 1, "durable_id": "01a1e2"},
     ),
     Route(
         method="GET", path="/v1/broker", handler=show_broker, tag=_TAG,
@@ -302,7 +325,8 @@ ROUTES = [
     ),
     Route(
         method="POST", path="/v1/poison/{number}/release", handler=release_poison, tag=_TAG,
-        summary="Work on a durable one again", answer=dict, answer_example={"number": 1, "durable_id": "01a1e2"},
+        summary="Work on a durable one again", answer=dict, errors=(LimitReached,),
+        answer_example={"number": 1, "durable_id": "01a1e2"},
     ),
     Route(method="DELETE", path="/v1/poison/{number}", handler=drop_poison, tag=_TAG, summary="Forget one", status=204),
     Route(
