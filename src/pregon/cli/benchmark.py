@@ -18,7 +18,7 @@ def bench(
         typer.Option(
             "--only",
             metavar="SCENARIO",
-            help="Only this scenario (batches, single, fan-out, growth, doors, traces, push); may be repeated",
+            help="Only this scenario (batches, single, fan-out, growth, doors, traces, push, services)",
         ),
     ] = None,
     peers: Annotated[
