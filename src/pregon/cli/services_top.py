@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -145,7 +146,8 @@ def show_top(client: Client, every_ms: int, *, once: bool) -> None:
     if once or not out.is_terminal:
         out.print(_look(client, rates))
         return
-    with Live(_look(client, rates), console=out, screen=True, auto_refresh=False) as live:
+    # Ctrl-C is how one leaves it, and no failure.
+    with suppress(KeyboardInterrupt), Live(_look(client, rates), console=out, screen=True, auto_refresh=False) as live:
         while True:
             time.sleep(every_ms / 1_000)
             live.update(_look(client, rates), refresh=True)
