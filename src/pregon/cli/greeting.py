@@ -29,7 +29,7 @@ def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool) -> No
         )
     )
     for english, spanish, command in _suggestions(addresses, settings, is_open):
-        out.print(f"  {tell(english, spanish) + ':':<9} [cyan]{escape(command)}[/]")
+        out.print(f"  {tell(english, spanish) + ':':<10} [cyan]{escape(command)}[/]")
     if not is_open:
         out.print(
             tell(
@@ -74,5 +74,7 @@ def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -
             ("page", "página", f"{url}/docs"),
             ("metrics", "métricas", f"{curl} {url}/metrics"),
         ]
+    if "services_front" in addresses:
+        suggested.append(("services", "servicios", f"{hub}{program} services top"))
     # Last, because it needs nothing of this hub: who only wants to see what a hub does begins there.
     return [*suggested, ("demo", "demo", f"{program} demo")]

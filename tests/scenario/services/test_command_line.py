@@ -68,12 +68,14 @@ def test_a_version_that_nobody_serves_is_an_error_in_words(served: HubProcess) -
 
 def test_a_durable_request_is_collected_by_its_id(served: HubProcess) -> None:
     left = ask(served, "request", "echo", "later", "--durable", "--key", "acta-1861")
-    again = ask(served, "request", "echo", "another", "--durable", "--key", "acta-1861")
+    again = ask(served, "request", "echo", "later", "--durable", "--key", "acta-1861")
+    another = ask(served, "request", "echo", "another", "--durable", "--key", "acta-1861", "--json")
 
     result = ask(served, "result", "acta-1861", "--wait-ms", "10000")
 
     assert left.out == again.out == "acta-1861\n"
     assert "later" in result.out
+    assert another.error["code"] == "already_exists"
     (row,) = ask(served, "services", "durable", "--type", "echo", "--json").rows
     assert (row["id"], row["state"]) == ("acta-1861", "answered")
 
