@@ -98,3 +98,23 @@ def test_the_secret_is_in_no_repr(tmp_path: Path) -> None:
 def test_a_hub_without_a_broker_is_said_to_have_none(shown: dict[str, Any]) -> None:
     with pytest.raises(SettingsInvalid, match="no broker"):
         broker_of(shown, "front", None)
+
+
+@pytest.mark.parametrize(
+    ("told", "hub", "reached"),
+    [
+        ("tcp://0.0.0.0:5573", "tcp://hub.gub.uy:5570", "tcp://hub.gub.uy:5573"),
+        ("tcp://0.0.0.0:5573", "https://hub.gub.uy/", "tcp://hub.gub.uy:5573"),
+        ("tcp://[::]:5573", "tcp://[2001:db8::1]:5570", "tcp://[2001:db8::1]:5573"),
+        ("tcp://10.0.0.7:5573", "tcp://hub.gub.uy:5570", "tcp://10.0.0.7:5573"),
+        ("tcp://127.0.0.1:5573", "tcp://localhost:5570", "tcp://127.0.0.1:5573"),
+        ("ipc:///run/pregon", "tcp://127.0.0.1:5570", "ipc:///run/pregon"),
+    ],
+)
+def test_a_broker_that_listens_everywhere_is_where_the_hub_is(told: str, hub: str, reached: str) -> None:
+    assert broker_of({"front": told}, "front", None, hub).address == reached
+
+
+def test_a_broker_that_listens_on_another_machine_only_is_told_so() -> None:
+    with pytest.raises(SettingsInvalid, match="its own machine only"):
+        broker_of({"front": "tcp://127.0.0.1:5573"}, "front", None, "tcp://hub.gub.uy:5570")

@@ -139,7 +139,7 @@ class AsyncClient(AsyncServiceVerbs):
         if self._broker is None:
             async with self._finding:
                 if self._broker is None:
-                    self._broker = AsyncTalk(broker_of(await self.show("broker"), "front", self._curve))
+                    self._broker = AsyncTalk(broker_of(await self.show("broker"), "front", self._curve, self.hub))
         return self._broker
 
     # Messages.

@@ -154,7 +154,7 @@ class Client(ServiceVerbs):
         if self._broker is None:
             with self._lock:
                 if self._broker is None:
-                    self._broker = SyncTalk(broker_of(self.show("broker"), "front", self._curve))
+                    self._broker = SyncTalk(broker_of(self.show("broker"), "front", self._curve, self.hub))
         return self._broker
 
     # Messages.

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import zmq
 import zmq.backend
@@ -47,13 +48,37 @@ class Broker:
     curve: CurveKeys | None = field(default=None, repr=False)
 
 
-def broker_of(shown: dict[str, Any], side: str, curve: str | None) -> Broker:
-    """The broker that a hub tells of; `side` is `front` or `back`. Raises SettingsInvalid."""
+_EVERYWHERE = ("0.0.0.0", "*", "[::]")
+_OWN_MACHINE = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+def broker_of(shown: dict[str, Any], side: str, curve: str | None, hub: str = "") -> Broker:
+    """The broker that the hub at an address tells of; `side` is `front` or `back`. Raises SettingsInvalid."""
     address = shown.get(side)
     if not isinstance(address, str) or not address:
         raise SettingsInvalid(f"the hub tells of no broker ({side}): is `pregon serve` set to run one?")
     server = shown.get("curve_key") or ""
-    return Broker(address, find_curve(curve, server if isinstance(server, str) else ""))
+    return Broker(reached_by(address, hub), find_curve(curve, server if isinstance(server, str) else ""))
+
+
+def reached_by(address: str, hub: str) -> str:
+    """The address of a broker as one reaches it who reaches the hub: raises SettingsInvalid if that cannot be.
+
+    A broker that listens everywhere is where the hub is; one that listens on its own machine only is not for others.
+    """
+    scheme, _, rest = address.partition("://")
+    host, _, port = rest.rpartition(":")
+    hub_host = urlsplit(hub).hostname or ""
+    if scheme != "tcp" or not hub_host:
+        return address
+    if host in _EVERYWHERE:
+        return f"tcp://[{hub_host}]:{port}" if ":" in hub_host else f"tcp://{hub_host}:{port}"
+    if host in _OWN_MACHINE and hub_host not in _OWN_MACHINE:
+        raise SettingsInvalid(
+            f"the services of {hub} listen on its own machine only, at {address}: start it with --services-front and "
+            "--services-back for other machines, and --services-curve"
+        )
+    return address
 
 
 def refused_key(address: str) -> Unauthorized:

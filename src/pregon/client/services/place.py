@@ -29,7 +29,7 @@ def find_broker(
     if address:
         return Broker(address, find_curve(place.get("curve")))
     with Client(place.get("hub"), key=place.get("key"), timeout_ms=timeout_ms) as hub:
-        return broker_of(hub.show("broker"), side, place.get("curve"))
+        return broker_of(hub.show("broker"), side, place.get("curve"), hub.hub)
 
 
 async def find_broker_async(side: str, address: str | None, **place: Unpack[Place]) -> Broker:
@@ -37,4 +37,4 @@ async def find_broker_async(side: str, address: str | None, **place: Unpack[Plac
     if address:
         return Broker(address, find_curve(place.get("curve")))
     async with AsyncClient(place.get("hub"), key=place.get("key")) as hub:
-        return broker_of(await hub.show("broker"), side, place.get("curve"))
+        return broker_of(await hub.show("broker"), side, place.get("curve"), hub.hub)
