@@ -10,7 +10,17 @@ import typer
 from pregon.addresses import DEFAULT_SERVICES_BACK, DEFAULT_SERVICES_FRONT
 from pregon.cli.greeting import greet_services
 from pregon.cli.serve import allow_many_files, listen_for_stop, tune_interpreter, wait_for
-from pregon.cli.services_view import Number, Text, commands
+from pregon.cli.services_view import (
+    AnswerOption,
+    AttemptsOption,
+    BeatOption,
+    LivenessOption,
+    PatienceOption,
+    PolicyOption,
+    QueueOption,
+    WaitOption,
+    commands,
+)
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=False)
 app.add_typer(commands)
@@ -31,16 +41,14 @@ def run(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="A TOML file: options, and [service.NAME] tables")
     ] = None,
-    policy: Annotated[Text, typer.Option("--policy", help="round-robin, longest-idle or least-loaded")] = None,
-    liveness: Annotated[Text, typer.Option("--liveness", help="beats, beats-when-busy or answers")] = None,
-    beat_ms: Annotated[Number, typer.Option("--beat-ms", help="How often workers are listened for")] = None,
-    patience: Annotated[Number, typer.Option("--patience", help="Beats missed until a worker is given up")] = None,
-    answer_ms: Annotated[Number, typer.Option("--answer-ms", help="The time limit of an answer")] = None,
-    attempts: Annotated[
-        Number, typer.Option("--attempts", help="Workers lost with a request until it is set aside")
-    ] = None,
-    queue: Annotated[Number, typer.Option("--queue", help="Requests that may wait in a service")] = None,
-    wait_ms: Annotated[Number, typer.Option("--wait-ms", help="How long a request may wait for a worker")] = None,
+    policy: PolicyOption = None,
+    liveness: LivenessOption = None,
+    beat_ms: BeatOption = None,
+    patience: PatienceOption = None,
+    answer_ms: AnswerOption = None,
+    attempts: AttemptsOption = None,
+    queue: QueueOption = None,
+    wait_ms: WaitOption = None,
     curve: Annotated[bool, typer.Option("--curve", help="Let only the CURVE keys in that `pregon keys` knows")] = False,
     open_to_all: Annotated[
         bool, typer.Option("--open-to-all", help="Listen beyond this machine without CURVE keys")

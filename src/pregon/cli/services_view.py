@@ -14,6 +14,14 @@ commands = typer.Typer()
 
 Number = int | None
 Text = str | None
+PolicyOption = Annotated[Text, typer.Option("--policy", help="round-robin, longest-idle or least-loaded")]
+LivenessOption = Annotated[Text, typer.Option("--liveness", help="beats, beats-when-busy or answers")]
+BeatOption = Annotated[Number, typer.Option("--beat-ms", help="How often workers are listened for")]
+PatienceOption = Annotated[Number, typer.Option("--patience", help="Beats missed until a worker is given up")]
+AnswerOption = Annotated[Number, typer.Option("--answer-ms", help="The time limit of an answer")]
+AttemptsOption = Annotated[Number, typer.Option("--attempts", help="Workers lost with a request until it is set aside")]
+QueueOption = Annotated[Number, typer.Option("--queue", help="Requests that may wait in a service")]
+WaitOption = Annotated[Number, typer.Option("--wait-ms", help="How long a request may wait for a worker")]
 _TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="The job type")]
 _NumberArgument = Annotated[int, typer.Argument(metavar="NUMBER", help="Its number, which `poison` shows")]
 SERVICE_COLUMNS = (
@@ -112,16 +120,14 @@ def drop(number: _NumberArgument, hub: HubOption = None, as_json: JsonOption = F
 @commands.command("set")
 def set_options(
     job_type: _TypeArgument,
-    policy: Annotated[Text, typer.Option("--policy", help="round-robin, longest-idle or least-loaded")] = None,
-    liveness: Annotated[Text, typer.Option("--liveness", help="beats, beats-when-busy or answers")] = None,
-    beat_ms: Annotated[Number, typer.Option("--beat-ms", help="How often workers are listened for")] = None,
-    patience: Annotated[Number, typer.Option("--patience", help="Beats missed until a worker is given up")] = None,
-    answer_ms: Annotated[Number, typer.Option("--answer-ms", help="The time limit of an answer")] = None,
-    attempts: Annotated[
-        Number, typer.Option("--attempts", help="Workers lost with a request until it is set aside")
-    ] = None,
-    queue: Annotated[Number, typer.Option("--queue", help="Requests that may wait")] = None,
-    wait_ms: Annotated[Number, typer.Option("--wait-ms", help="How long one may wait for a worker")] = None,
+    policy: PolicyOption = None,
+    liveness: LivenessOption = None,
+    beat_ms: BeatOption = None,
+    patience: PatienceOption = None,
+    answer_ms: AnswerOption = None,
+    attempts: AttemptsOption = None,
+    queue: QueueOption = None,
+    wait_ms: WaitOption = None,
     durable: Annotated[
         bool | None, typer.Option("--durable/--no-durable", help="Whether requests may be durable")
     ] = None,
