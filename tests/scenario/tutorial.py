@@ -165,6 +165,8 @@ class Reader:
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     start_new_session=True,
+                    # A terminal's programs hear Ctrl-C, also where the tests themselves run in the background.
+                    preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                 )
             self._terminals[name] = (process, screen)
         process, screen = self._terminals[name]
