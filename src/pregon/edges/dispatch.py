@@ -130,7 +130,7 @@ class Dispatcher:
             self._gate.rules.require(caller, READ)
             reply([prelude, c.encode_header(c.Rows(rows=[self._status()]))])
             return _nothing
-        if getattr(header, "kind", "") in dispatch_services.KINDS:
+        if command in _WRITERS_OF_SERVICES and header.kind in dispatch_services.KINDS:
             verb = Command(command)
             ticket = dispatch_services.carry_out(self.services, caller, verb, header, _convert)
             write = _WRITERS_OF_SERVICES[verb]

@@ -46,10 +46,6 @@ class Loop(Protocol):
         """Do something there, and answer."""
         ...
 
-    def post(self, call: Callable[[], None]) -> None:
-        """The same, without an answer."""
-        ...
-
 
 class ServicesDesk:
     """The verbs, for callers."""
