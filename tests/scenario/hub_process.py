@@ -29,6 +29,8 @@ from pregon.store.database import SqliteDatabase
 T = TypeVar("T")
 COMMAND = (sys.executable, "-m", "pregon")
 _PORTS = range(14_000, 31_000)
+# Each is given once: two doors of one hub that draw the same port would keep the hub from starting.
+_PORTS_LEFT = iter(random.SystemRandom().sample(_PORTS, len(_PORTS)))
 _LOOK_S = 0.005
 
 
@@ -44,8 +46,8 @@ def wait_until(is_met: Callable[[], T], what: str, deadline_s: float = 30.0) -> 
 
 
 def find_port() -> int:
-    """A port of this machine where nobody listens."""
-    for port in random.SystemRandom().sample(_PORTS, 200):
+    """A port of this machine where nobody listens, and which was not given before: whoever has it may be down now."""
+    for port in _PORTS_LEFT:
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
