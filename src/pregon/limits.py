@@ -189,3 +189,28 @@ SERVICE_COLLECTORS_MAX = 10_000
 """Clients that wait for results at once."""
 CURVE_KEYS_MAX = 100_000
 """CURVE keys of clients and workers."""
+
+GROUP_NUMBER_MAX = 2**62
+"""The highest number of a member of a group, and of a message of one."""
+GROUP_MEMBERS_MAX = 4_096
+"""Members of one group at once."""
+GROUP_AFTER_MAX = GROUP_MEMBERS_MAX
+"""Messages that one message of a group names as those that it depends on."""
+GROUP_HELD_MAX = 10_000
+"""Messages that a member holds back because what they depend on has not come."""
+GROUP_HELD_OF_MEMBER_MAX = 1_000
+"""Of these, messages of one sender; and how far ahead of what is missing one may be to be held at all."""
+GROUP_HISTORY_MAX = 10_000
+"""Deliveries of which a member remembers what they depended on."""
+GROUPS_MAX = 10_000
+"""Groups of one hub."""
+PARTICIPANTS_MAX = 100_000
+"""Participants of the groups of one hub."""
+GROUPS_OF_PARTICIPANT_MAX = 200
+"""Groups of which one participant is a member."""
+NICK_CHARACTERS_MAX = 32
+"""Length of a participant's name."""
+GROUP_SEEN_BEHIND_MAX = 10_000
+"""How many messages behind the newest one a member may answer whose dependencies the hub works out."""
+GROUP_REPORT_ROWS_MAX = 1_000
+"""Deliveries in one report of a member."""

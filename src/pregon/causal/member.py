@@ -1,0 +1,181 @@
+"""One member of a group: what it may be shown, in causal order, by the immediate dependency relation.
+
+Algorithm 1 of Vargas-Santiago, Morales-Rosales, Pomares-Hernández and Drira (after Pomares, Fanchon and Drira, 2004). A
+message carries only the messages that it depends on *immediately*: those that its sender had been shown and that no
+other of those followed. Everything earlier is implied, because whoever delivers one of them delivered its causes first.
+
+    VT   clock      of each member, the number of its last message that was delivered here
+    CI   frontier   what the next message sent from here will depend on
+
+Whatever arrives may be late, early, twice or never: `receive` delivers what it can, holds back the rest, and `gaps`
+says what is missing. How it is asked for again is left to others: `peer` without a hub, the log with one.
+
+Promises:
+- A message is delivered at most once, after every message that it depends on, and after its sender's earlier ones.
+- What is held back is bounded, and a sender that lies holds back only what it sends itself.
+- No clock and no randomness are read here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pregon.causal.history import History
+from pregon.causal.hold_back import HoldBack
+from pregon.causal.message import CausalMessage, Delivery
+from pregon.causal.stamps import Stamp
+from pregon.limits import GROUP_HELD_OF_MEMBER_MAX
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Messages first..last of a member that are missing, and who showed that they exist by depending on them."""
+
+    member: int
+    first: int
+    last: int
+    wanted_by: Stamp
+
+
+class MemberState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a member must keep to come back as the same one."""
+
+    me: int
+    clock: dict[int, int]
+    frontier: dict[int, int]
+
+
+class Member:
+    """The state machine."""
+
+    def __init__(
+        self,
+        me: int,
+        clock: Mapping[int, int] | None = None,
+        *,
+        hold_back: HoldBack | None = None,
+        history: History | None = None,
+    ) -> None:
+        self.me = me
+        self.clock: dict[int, int] = dict(clock or {})
+        self.frontier: dict[int, int] = {}
+        self.history = history if history is not None else History()
+        self.held = hold_back if hold_back is not None else HoldBack()
+        self.settled: set[int] = set()
+        """Members that are gone and forgotten: whatever is said to depend on one of their messages need not wait."""
+        self.duplicates = 0
+
+    @classmethod
+    def restore(cls, state: MemberState, *, history: History | None = None) -> Member:
+        """The member that had this state. What it held back is asked for again."""
+        member = cls(state.me, state.clock, history=history)
+        member.frontier.update(state.frontier)
+        return member
+
+    def state(self) -> MemberState:
+        """What to keep in order to come back."""
+        return MemberState(me=self.me, clock=dict(self.clock), frontier=dict(self.frontier))
+
+    def broadcast(self, body: Any = None) -> CausalMessage:
+        """The next message of this member, to be sent to all the others; here it counts as delivered."""
+        number = self.clock.get(self.me, 0) + 1
+        frontier = self.frontier
+        message = CausalMessage(Stamp(self.me, number), tuple(map(Stamp._make, sorted(frontier.items()))), body)
+        self.clock[self.me] = number
+        frontier.clear()
+        self.history.add(message)
+        return message
+
+    def receive(self, message: CausalMessage) -> list[Delivery]:
+        """What may be delivered now that this message has come, in order; nothing if it must wait or was known."""
+        stamp = message.stamp
+        if stamp[1] <= self.clock.get(stamp[0], 0) or stamp[0] in self.settled or stamp in self.held:
+            self.duplicates += 1
+            return []
+        missing = self._find_missing(message)
+        if missing is None:
+            return self._deliver(deque([Delivery(message)]))
+        if stamp.number - self.clock.get(stamp.member, 0) <= GROUP_HELD_OF_MEMBER_MAX:
+            self.held.hold(message, missing)
+        else:
+            # Too far ahead to be kept: what comes before it is asked for first.
+            self.held.dropped += 1
+        return []
+
+    def advance(self, member: int, number: int) -> list[Delivery]:
+        """Count a member's messages up to a number as delivered: they were before our time, or are lost for good."""
+        if number <= self.clock.get(member, 0):
+            return []
+        self.clock[member] = number
+        for old in self.held.of_member(member):
+            if old <= number:
+                self.held.release(Stamp(member, old))
+        return self._deliver(self._ready(self.held.waiting_up_to(member, number)))
+
+    def forget(self, member: int) -> list[Delivery]:
+        """A member is gone, and everybody has all that it sent: it takes no more room here."""
+        self.held.forget_member(member)
+        released = self.held.waiting_up_to(member, self.clock.pop(member, 0))
+        self.frontier.pop(member, None)
+        self.settled.add(member)
+        return self._deliver(self._ready(released))
+
+    def gaps(self) -> list[Gap]:
+        """What is missing so that nothing is held back any more, at most one gap for each missing message."""
+        found: list[Gap] = []
+        for missing, wanted_by in self.held.missing():
+            first = self.clock.get(missing.member, 0) + 1
+            # What is between is held, or is missing too and is the reason why another one waits.
+            held = [number for number in self.held.of_member(missing.member) if number < missing.number]
+            if held:
+                first = max(first, held[-1] + 1)
+            if first <= missing.number:
+                found.append(Gap(missing.member, first, missing.number, wanted_by))
+        return found
+
+    def _find_missing(self, message: CausalMessage) -> Stamp | None:
+        """A message that must be delivered before this one, and is not."""
+        clock = self.clock
+        member, number = message.stamp
+        if clock.get(member, 0) != number - 1:
+            return Stamp(member, number - 1)
+        for needed in message.after:
+            if clock.get(needed[0], 0) < needed[1] and needed[0] not in self.settled:
+                return needed
+        return None
+
+    def _ready(self, candidates: list[Any]) -> deque[Delivery]:
+        """Those of the held messages that lack nothing more; the others go on waiting."""
+        ready: deque[Delivery] = deque()
+        for held in candidates:
+            missing = self._find_missing(held.message)
+            if missing is None:
+                self.held.release(held.message.stamp)
+                ready.append(Delivery(held.message, held.waited_first_for))
+            else:
+                self.held.keep(held, missing)
+        return ready
+
+    def _deliver(self, ready: deque[Delivery]) -> list[Delivery]:
+        """Deliver what is ready, and whatever waited for it."""
+        clock, frontier, held = self.clock, self.frontier, self.held
+        done: list[Delivery] = []
+        while ready:
+            delivery = ready.popleft()
+            message = delivery.message
+            stamp = message.stamp
+            member, number = stamp
+            clock[member] = number
+            if member != self.me:
+                frontier[member] = number
+            for before, which in message.after:
+                if frontier.get(before) == which:
+                    del frontier[before]
+            self.history.add(message)
+            done.append(delivery)
+            if held:
+                ready.extend(self._ready(held.waiting_for(stamp)))
+        return done
