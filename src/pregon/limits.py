@@ -210,7 +210,7 @@ GROUPS_OF_PARTICIPANT_MAX = 200
 """Groups of which one participant is a member."""
 NICK_CHARACTERS_MAX = 32
 """Length of a participant's name."""
-GROUP_SEEN_BEHIND_MAX = 10_000
+GROUP_SEEN_BEHIND_MAX = 2_000
 """How many messages behind the newest one a member may answer whose dependencies the hub works out."""
 GROUP_REPORT_ROWS_MAX = 1_000
 """Deliveries in one report of a member."""

@@ -7,7 +7,7 @@
                     each    varint  member, less the one before it, less 1 (the first: less 1)
                             varint  number
     form 1, row     varint  lowest member, less 1
-                    varint  how many members
+                    varint  how many members, from the lowest to the highest: GROUP_AFTER_MAX at most
                     each    varint  number, 0 for no dependency; the sender has no place in it
     form 2, row     the same from member 1 on, without the lowest
 
@@ -63,11 +63,11 @@ def encode_control(stamp: Stamp, after: Sequence[Stamp], kind: int = 0) -> bytes
     """The control information of a message, in the shortest form."""
     form, dependencies = _LIST, _encode_list(after)
     # A row has a byte at least for every member from the lowest to the highest: worth a look only if that is short.
-    if after and after[-1].member - after[0].member < 2 * len(dependencies):
+    if after and after[-1].member - after[0].member < min(GROUP_AFTER_MAX, 2 * len(dependencies)):
         row = _encode_row(stamp.member, after, after[0].member)
         if len(row) < len(dependencies):
             form, dependencies = _ROW, row
-        if after[-1].member <= len(dependencies):
+        if after[-1].member <= min(GROUP_AFTER_MAX, len(dependencies)):
             row = _encode_row(stamp.member, after, 1)[1:]
             if len(row) < len(dependencies):
                 form, dependencies = _ROW_FROM_ONE, row
@@ -150,4 +150,4 @@ def _decode_row(data: bytes, at: int, sender: int, lowest: int) -> tuple[tuple[S
 
 def _require_count(count: int) -> None:
     if count > GROUP_AFTER_MAX:
-        raise BadRequest(f"a message names at most {GROUP_AFTER_MAX} messages that it depends on")
+        raise BadRequest(f"a message names at most {GROUP_AFTER_MAX} members that it depends on")

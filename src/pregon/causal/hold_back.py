@@ -18,6 +18,9 @@ from pregon.causal.message import CausalMessage
 from pregon.causal.stamps import Stamp
 from pregon.limits import GROUP_HELD_MAX, GROUP_HELD_OF_MEMBER_MAX
 
+_STALE_MAX = 16
+"""Numbers of a sender that may stay in its heap after they were released, beside as many as are held."""
+
 
 class Held(msgspec.Struct, gc=False):
     """A message that waits."""
@@ -34,7 +37,8 @@ class HoldBack:
         self._held_max = held_max
         self._held_of_member_max = held_of_member_max
         self._held: dict[Stamp, Held] = {}
-        self._by_missing: dict[Stamp, list[Stamp]] = {}
+        self._by_missing: dict[Stamp, dict[Stamp, None]] = {}
+        """Those that wait for a missing one, as they came: a dictionary, so that one of many is taken out at once."""
         self._of_member: dict[int, list[int]] = {}
         """Numbers of each sender, the newest first, as heaps of their negatives; some are no longer held."""
         self._count_of: dict[int, int] = {}
@@ -53,17 +57,26 @@ class HoldBack:
             self.dropped += 1
             return False
         self._held[stamp] = Held(message, missing, missing)
-        self._by_missing.setdefault(missing, []).append(stamp)
-        heapq.heappush(self._of_member.setdefault(stamp.member, []), -stamp.number)
-        self._count_of[stamp.member] = self._count_of.get(stamp.member, 0) + 1
+        self._by_missing.setdefault(missing, {})[stamp] = None
+        count = self._count_of[stamp.member] = self._count_of.get(stamp.member, 0) + 1
+        numbers = self._of_member.setdefault(stamp.member, [])
+        heapq.heappush(numbers, -stamp.number)
+        if len(numbers) > 2 * count + _STALE_MAX:
+            # A list sorted from low to high is a heap.
+            self._of_member[stamp.member] = [-number for number in reversed(self.of_member(stamp.member))]
         return True
+
+    def find(self, stamp: Stamp) -> CausalMessage | None:
+        """The message that is held under this name."""
+        held = self._held.get(stamp)
+        return held.message if held is not None else None
 
     def waiting_for(self, delivered: Stamp) -> list[Held]:
         """Take out those that waited for this one."""
         stamps = self._by_missing.pop(delivered, None)
         if stamps is None:
             return []
-        return [held for stamp in stamps if (held := self._held.get(stamp)) and held.waits_for == delivered]
+        return [self._held[stamp] for stamp in stamps]
 
     def waiting_up_to(self, member: int, number: int) -> list[Held]:
         """Take out those that waited for any message of a member up to a number: they will not come any more."""
@@ -73,12 +86,18 @@ class HoldBack:
     def keep(self, held: Held, missing: Stamp) -> None:
         """One that was taken out waits for another."""
         held.waits_for = missing
-        self._by_missing.setdefault(missing, []).append(held.message.stamp)
+        self._by_missing.setdefault(missing, {})[held.message.stamp] = None
 
     def release(self, stamp: Stamp) -> None:
         """It waits no more: it is delivered, or given up."""
-        if self._held.pop(stamp, None) is None:
+        held = self._held.pop(stamp, None)
+        if held is None:
             return
+        waiting = self._by_missing.get(held.waits_for)
+        if waiting is not None:
+            waiting.pop(stamp, None)
+            if not waiting:
+                del self._by_missing[held.waits_for]
         left = self._count_of[stamp.member] - 1
         if left:
             self._count_of[stamp.member] = left
@@ -94,12 +113,7 @@ class HoldBack:
 
     def missing(self) -> list[tuple[Stamp, Stamp]]:
         """Each missing message that somebody waits for, and one that waits for it."""
-        found: list[tuple[Stamp, Stamp]] = []
-        for missing, stamps in self._by_missing.items():
-            waiting = next((one for one in stamps if one in self._held and self._held[one].waits_for == missing), None)
-            if waiting is not None:
-                found.append((missing, waiting))
-        return found
+        return [(missing, next(iter(stamps))) for missing, stamps in self._by_missing.items()]
 
     def of_member(self, member: int) -> list[int]:
         """The numbers of the messages of a member that are held, from low to high."""
@@ -137,11 +151,5 @@ class HoldBack:
         return -numbers[0]
 
     def _drop(self, stamp: Stamp) -> None:
-        held = self._held[stamp]
         self.release(stamp)
         self.dropped += 1
-        waiting = self._by_missing.get(held.waits_for)
-        if waiting is not None:
-            waiting.remove(stamp)
-            if not waiting:
-                del self._by_missing[held.waits_for]

@@ -12,23 +12,26 @@ says what is missing. How it is asked for again is left to others: `peer` withou
 
 Promises:
 - A message is delivered at most once, after every message that it depends on, and after its sender's earlier ones.
-- What is held back is bounded, and a sender that lies holds back only what it sends itself.
+- What is held back is bounded, and a sender that lies holds back only what it sends itself. One that tells each member
+  another lie under the same name holds back whatever follows from it, until a copy comes that may be delivered.
+- Who is a member, and whether a message is its sender's, is not known here: others keep out strangers and forgeries.
 - No clock and no randomness are read here.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from pregon.causal.history import History
-from pregon.causal.hold_back import HoldBack
+from pregon.causal.hold_back import Held, HoldBack
 from pregon.causal.message import CausalMessage, Delivery
 from pregon.causal.stamps import Stamp
-from pregon.limits import GROUP_HELD_OF_MEMBER_MAX
+from pregon.limits import GROUP_HELD_OF_MEMBER_MAX, GROUP_MEMBERS_MAX, GROUP_NUMBER_MAX
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -46,6 +49,7 @@ class MemberState(msgspec.Struct, frozen=True, kw_only=True):
     me: int
     clock: dict[int, int]
     frontier: dict[int, int]
+    settled: tuple[int, ...] = ()
 
 
 class Member:
@@ -64,20 +68,30 @@ class Member:
         self.frontier: dict[int, int] = {}
         self.history = history if history is not None else History()
         self.held = hold_back if hold_back is not None else HoldBack()
-        self.settled: set[int] = set()
-        """Members that are gone and forgotten: whatever is said to depend on one of their messages need not wait."""
+        self.settled: dict[int, None] = {}
+        """Members that are gone and forgotten: whatever is said to depend on one of their messages need not wait.
+
+        Only the last GROUP_MEMBERS_MAX of them are known, the oldest first; one from before is a stranger again.
+        """
         self.duplicates = 0
+        self.conflicts = 0
+        """Copies of a held message that depended on something else: their sender tells each member another thing."""
 
     @classmethod
-    def restore(cls, state: MemberState, *, history: History | None = None) -> Member:
+    def restore(
+        cls, state: MemberState, *, hold_back: HoldBack | None = None, history: History | None = None
+    ) -> Member:
         """The member that had this state. What it held back is asked for again."""
-        member = cls(state.me, state.clock, history=history)
+        member = cls(state.me, state.clock, hold_back=hold_back, history=history)
         member.frontier.update(state.frontier)
+        member.settled.update(dict.fromkeys(state.settled))
         return member
 
     def state(self) -> MemberState:
         """What to keep in order to come back."""
-        return MemberState(me=self.me, clock=dict(self.clock), frontier=dict(self.frontier))
+        return MemberState(
+            me=self.me, clock=dict(self.clock), frontier=dict(self.frontier), settled=tuple(self.settled)
+        )
 
     def broadcast(self, body: Any = None) -> CausalMessage:
         """The next message of this member, to be sent to all the others; here it counts as delivered."""
@@ -92,7 +106,10 @@ class Member:
     def receive(self, message: CausalMessage) -> list[Delivery]:
         """What may be delivered now that this message has come, in order; nothing if it must wait or was known."""
         stamp = message.stamp
-        if stamp[1] <= self.clock.get(stamp[0], 0) or stamp[0] in self.settled or stamp in self.held:
+        if stamp[1] <= self.clock.get(stamp[0], 0) or stamp[0] in self.settled:
+            self.duplicates += 1
+            return []
+        if stamp in self.held and not self._replaces_held(message):
             self.duplicates += 1
             return []
         missing = self._find_missing(message)
@@ -107,9 +124,10 @@ class Member:
 
     def advance(self, member: int, number: int) -> list[Delivery]:
         """Count a member's messages up to a number as delivered: they were before our time, or are lost for good."""
-        if number <= self.clock.get(member, 0):
+        if number <= self.clock.get(member, 0) or member in self.settled:
             return []
         self.clock[member] = number
+        self.history.skip(member, number)
         for old in self.held.of_member(member):
             if old <= number:
                 self.held.release(Stamp(member, old))
@@ -118,23 +136,60 @@ class Member:
     def forget(self, member: int) -> list[Delivery]:
         """A member is gone, and everybody has all that it sent: it takes no more room here."""
         self.held.forget_member(member)
-        released = self.held.waiting_up_to(member, self.clock.pop(member, 0))
-        self.frontier.pop(member, None)
-        self.settled.add(member)
-        return self._deliver(self._ready(released))
+        self.clock.pop(member, None)
+        self.settled.pop(member, None)
+        self.settled[member] = None
+        if len(self.settled) > GROUP_MEMBERS_MAX:
+            del self.settled[next(iter(self.settled))]
+        last = self.frontier.pop(member, None)
+        if last is not None:
+            self._inherit(Stamp(member, last))
+        self.history.forget(member)
+        return self._deliver(self._ready(self.held.waiting_up_to(member, GROUP_NUMBER_MAX)))
+
+    def give_up(self, stamp: Stamp) -> bool:
+        """Hold a message back no longer, as if it had not come: what waits for it asks for another copy."""
+        if stamp not in self.held:
+            return False
+        self.held.release(stamp)
+        return True
 
     def gaps(self) -> list[Gap]:
-        """What is missing so that nothing is held back any more, at most one gap for each missing message."""
-        found: list[Gap] = []
+        """What is missing so that nothing is held back any more: no message twice, and none that is held."""
+        wanted: dict[int, list[tuple[int, Stamp]]] = {}
         for missing, wanted_by in self.held.missing():
-            first = self.clock.get(missing.member, 0) + 1
-            # What is between is held, or is missing too and is the reason why another one waits.
-            held = [number for number in self.held.of_member(missing.member) if number < missing.number]
-            if held:
-                first = max(first, held[-1] + 1)
-            if first <= missing.number:
-                found.append(Gap(missing.member, first, missing.number, wanted_by))
+            if missing not in self.held:
+                wanted.setdefault(missing.member, []).append((missing.number, wanted_by))
+        found: list[Gap] = []
+        for member, numbers in wanted.items():
+            held = self.held.of_member(member)
+            known = self.clock.get(member, 0)
+            for number, wanted_by in sorted(numbers):
+                below = bisect_left(held, number)
+                # What is before a held one is held too, or is the reason why another one waits.
+                known = max(known, held[below - 1] if below else 0)
+                found.append(Gap(member, known + 1, number, wanted_by))
+                known = number
         return found
+
+    def _replaces_held(self, message: CausalMessage) -> bool:
+        """Whether a copy of a held message may be delivered and the held one not: then the held one is given up."""
+        held = self.held.find(message.stamp)
+        if held is None or held.after == message.after:
+            return False
+        self.conflicts += 1
+        return self._find_missing(message) is None and self.give_up(message.stamp)
+
+    def _inherit(self, gone: Stamp) -> None:
+        """The next message will not name this one, whose sender is forgotten: it names what this one followed from."""
+        frontier, history = self.frontier, self.history
+        mine = Stamp(self.me, self.clock.get(self.me, 0))
+        for member, number in history.causes_through(gone, self.settled, mine).items():
+            if member != self.me:
+                frontier[member] = max(number, frontier.get(member, 0))
+        past = history.past_of(map(Stamp._make, frontier.items()), mine)
+        for member in [member for member, number in frontier.items() if number <= past.get(member, 0)]:
+            del frontier[member]
 
     def _find_missing(self, message: CausalMessage) -> Stamp | None:
         """A message that must be delivered before this one, and is not."""
@@ -147,7 +202,7 @@ class Member:
                 return needed
         return None
 
-    def _ready(self, candidates: list[Any]) -> deque[Delivery]:
+    def _ready(self, candidates: Iterable[Held]) -> deque[Delivery]:
         """Those of the held messages that lack nothing more; the others go on waiting."""
         ready: deque[Delivery] = deque()
         for held in candidates:

@@ -13,6 +13,7 @@ from pregon.cli import (
     curve_keys,
     demo,
     doctor,
+    group,
     keys,
     messages,
     proxy,
@@ -68,6 +69,7 @@ app.add_typer(keys.key, name="key")
 app.add_typer(keys.token, name="token")
 app.add_typer(curve_keys.app, name="keys")
 app.add_typer(services.app, name="services")
+app.add_typer(group.app, name="group")
 app.add_typer(requests.commands)
 app.add_typer(proxy.commands)
 app.add_typer(traces.commands)

@@ -30,8 +30,9 @@ from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outg
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Story, Trace, TracePage, TraceQuery
 from pregon.wire import commands as c
-from pregon.wire.commands import COMMAND_OF, REQUESTS, Header
+from pregon.wire.commands import COMMAND_OF, REQUESTS
 from pregon.wire.frames import Answer, encode_prelude
+from pregon.wire.headers import Header
 
 T = TypeVar("T")
 TEXT_CONTENT_TYPE = "text/plain; charset=utf-8"

@@ -27,6 +27,7 @@ from multidict import istr
 from pregon.clock import format_us
 from pregon.model import events
 from pregon.model.catalog import CLOUDEVENTS, RAW, SOAP
+from pregon.model.group import AFTER_HEADER, ANSWERS_HEADER, KIND_HEADER, STAMP_HEADER, TOPIC_PREFIX
 from pregon.model.header_texts import PRINTABLE, header_content_type, header_text
 from pregon.model.message import Message
 from pregon.security.signatures import sign
@@ -127,9 +128,24 @@ def _write_soap(message: Message, headers: dict[str, str], occasion: _Occasion) 
         "".join(f'<wsa:{name} xmlns:wsa="{WSA}">{escape(value)}</wsa:{name}>' for name, value in addressing if value)
         + f"<ps:producer>{escape(message.producer)}</ps:producer>"
         + f"<ps:notificationId>{message.seq}</ps:notificationId>"
-        + f"<ps:topic>{escape(message.topic)}</ps:topic>{matched}"
+        + f"<ps:topic>{escape(message.topic)}</ps:topic>{matched}{_of_group(message)}"
     )
     return write_envelope(SOAP_11, entries, put_content(message.body, message.content_type))
+
+
+def _of_group(message: Message) -> str:
+    """What a message of a group says of its sender and its place in the causal order; nothing for any other."""
+    if not message.topic.startswith(TOPIC_PREFIX):
+        return ""
+    headers = message.headers
+    said = {
+        "groupSender": message.key or "",
+        "groupKind": headers.get(KIND_HEADER, ""),
+        "groupStamp": headers.get(STAMP_HEADER, ""),
+        "groupAfter": headers.get(AFTER_HEADER, ""),
+        "groupAnswers": headers.get(ANSWERS_HEADER, ""),
+    }
+    return "".join(f"<ps:{name}>{escape(value)}</ps:{name}>" for name, value in said.items() if value)
 
 
 def _write_event(message: Message, headers: dict[str, str], occasion: _Occasion) -> bytes:

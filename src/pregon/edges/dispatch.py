@@ -13,17 +13,33 @@ from typing import Any
 import msgspec
 
 from pregon.clock import wall_us
-from pregon.edges import dispatch_services
+from pregon.edges import dispatch_groups, dispatch_services
+from pregon.edges.dispatch_answers import (
+    WRITERS_OF_ENTRIES,
+    Written,
+    convert,
+    one_frame,
+    three_names,
+    two_names,
+    write_count,
+    write_existed,
+    write_messages,
+    write_published,
+    write_row,
+    write_rows,
+    write_traces,
+)
 from pregon.errors import BadRequest, InternalError, PregonError
+from pregon.groups.desk import GroupsDesk
 from pregon.hub.access import NewKey
 from pregon.hub.gate import Gate
 from pregon.hub.pull import PullRequest
 from pregon.hub.registry import KINDS
 from pregon.hub.signing import OVERLAP_MS_DEFAULT
-from pregon.model.batch import StoredBatch, decode_sent
+from pregon.model.batch import decode_sent
 from pregon.model.catalog import SchemaVersion
 from pregon.model.message import Outgoing
-from pregon.model.trace import TracePage, TraceQuery
+from pregon.model.trace import TraceQuery
 from pregon.security.callers import Caller
 from pregon.security.keys import READ
 from pregon.services.desk import ServicesDesk
@@ -39,15 +55,14 @@ _PING, _STATUS = int(Command.PING), int(Command.STATUS)
 
 Frames = list[Any]
 Reply = Callable[[Frames], None]
-_Written = tuple[c.Header, Sequence[Any]]
-_Answered = tuple[Ticket[Any], Callable[[Any], _Written]]
+_Answered = tuple[Ticket[Any], Callable[[Any], Written]]
 _Verb = Callable[[Caller, Any, Sequence[Any]], _Answered]
 
 KEY, SCHEMA, SECRET = "key", "schema", "secret"
 """Kinds that are created, listed and deleted like entries of the catalogue, and are none."""
 PUSH_STATE = "push"
 """A kind that is only shown: how pushing a subscription goes."""
-_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, *dispatch_services.KINDS)
+_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, *dispatch_services.KINDS, *dispatch_groups.KINDS)
 
 
 class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -67,6 +82,7 @@ class Dispatcher:
         self._body_bytes_max = gate.hub.options.body_bytes_max
         self._status = status
         self.services: ServicesDesk | None = None
+        self.groups: GroupsDesk | None = None
         self._verbs: dict[int, _Verb] = {
             int(Command.PUBLISH): self._publish,
             int(Command.PUBLISH_BATCH): self._publish_batch,
@@ -130,12 +146,7 @@ class Dispatcher:
             self._gate.rules.require(caller, READ)
             reply([prelude, c.encode_header(c.Rows(rows=[self._status()]))])
             return _nothing
-        if command in _WRITERS_OF_SERVICES and header.kind in dispatch_services.KINDS:
-            verb = Command(command)
-            ticket = dispatch_services.carry_out(self.services, caller, verb, header, _convert)
-            write = _WRITERS_OF_SERVICES[verb]
-        else:
-            ticket, write = self._verbs[command](caller, header, request.payload)
+        ticket, write = self._begin(command, caller, header, request.payload)
 
         def done(resolved: Ticket[Any]) -> None:
             try:
@@ -149,20 +160,33 @@ class Dispatcher:
         ticket.when_done(done)
         return ticket.abandon
 
+    def _begin(self, command: int, caller: Caller, header: Any, payload: Sequence[Any]) -> _Answered:
+        """The ticket of who carries the command out, and how to write its answer."""
+        verb = self._verbs.get(command)
+        if verb is None:
+            return dispatch_groups.carry_out(self.groups, caller, header, payload)
+        if command in WRITERS_OF_ENTRIES:
+            write = WRITERS_OF_ENTRIES[Command(command)]
+            if header.kind in dispatch_services.KINDS:
+                return dispatch_services.carry_out(self.services, caller, Command(command), header, convert), write
+            if header.kind in dispatch_groups.KINDS:
+                return dispatch_groups.change_entry(self.groups, caller, Command(command), header), write
+        return verb(caller, header, payload)
+
     # One method a command: the ticket of its verb, and how to write its answer.
 
     def _publish(self, caller: Caller, header: c.Publish, payload: Sequence[Any]) -> _Answered:
-        message = Outgoing(_one(payload), header.id, header.key, header.content_type, header.headers)
+        message = Outgoing(one_frame(payload), header.id, header.key, header.content_type, header.headers)
         ticket = self._gate.publish(caller, header.topic, header.producer, message, header.published_us)
-        return ticket, _write_published
+        return ticket, write_published
 
     def _publish_batch(self, caller: Caller, header: c.PublishBatch, payload: Sequence[Any]) -> _Answered:
         if len(header.session.encode()) > 200 or header.number < 0 or bool(header.session) != bool(header.number):
             raise BadRequest("a batch has a session of at most 200 bytes and a number from 1 on, or neither")
-        batch = decode_sent(_one(payload), self._body_bytes_max)
+        batch = decode_sent(one_frame(payload), self._body_bytes_max)
         way = (header.topic, header.producer)
         ticket = self._gate.publish_batch(caller, way, batch, header.session, header.number)
-        return ticket, _write_published
+        return ticket, write_published
 
     def _pull(self, caller: Caller, header: c.Pull, payload: Sequence[Any]) -> _Answered:
         request = PullRequest(
@@ -175,7 +199,7 @@ class Dispatcher:
             bytes_max=header.bytes_max,
             wait_ms=header.wait_ms,
         )
-        return self._gate.pull(caller, request), lambda pulled: _messages(
+        return self._gate.pull(caller, request), lambda pulled: write_messages(
             pulled.batches,
             [c.Match(one.first_seq, one.last_seq, one.reason) for one in pulled.matches],
             epoch=pulled.epoch,
@@ -186,21 +210,21 @@ class Dispatcher:
     def _read(self, caller: Caller, header: c.Read, payload: Sequence[Any]) -> _Answered:
         numbers = (header.first_seq, header.last_seq)
         ticket = self._gate.read_log(caller, header.topic, numbers, header.max, header.bytes_max)
-        return ticket, lambda read: _messages(read.batches, [], head_seq=read.head_seq, tail_seq=read.tail_seq)
+        return ticket, lambda read: write_messages(read.batches, [], head_seq=read.head_seq, tail_seq=read.tail_seq)
 
     def _ack(self, caller: Caller, header: c.Ack, payload: Sequence[Any]) -> _Answered:
         ticket = self._gate.ack(caller, header.topic, header.subscriber, header.seq, header.epoch)
         return ticket, lambda acked_seq: (c.Acked(acked_seq=acked_seq), ())
 
     def _park(self, caller: Caller, header: c.Park, payload: Sequence[Any]) -> _Answered:
-        return self._gate.park(caller, header.topic, header.subscriber, header.seqs, header.reason), _write_count
+        return self._gate.park(caller, header.topic, header.subscriber, header.seqs, header.reason), write_count
 
     def _unpark(self, caller: Caller, header: c.Unpark, payload: Sequence[Any]) -> _Answered:
-        return self._gate.unpark(caller, header.topic, header.subscriber, header.seqs), _write_count
+        return self._gate.unpark(caller, header.topic, header.subscriber, header.seqs), write_count
 
     def _cancel(self, caller: Caller, header: c.Cancel, payload: Sequence[Any]) -> _Answered:
         ticket = self._gate.cancel(caller, header.topic, header.subscriber, header.seqs, header.reason)
-        return ticket, _write_count
+        return ticket, write_count
 
     def _parked(self, caller: Caller, header: c.Parked, payload: Sequence[Any]) -> _Answered:
         ticket = self._gate.list_parked(caller, header.topic, header.subscriber, header.after_seq)
@@ -213,128 +237,60 @@ class Dispatcher:
         return ticket, lambda cursor: (c.Cursor(acked_seq=cursor.acked_seq, epoch=cursor.epoch), ())
 
     def _account(self, caller: Caller, header: c.Account, payload: Sequence[Any]) -> _Answered:
-        return self._gate.account(caller, header.topic, header.subscriber), _write_row
+        return self._gate.account(caller, header.topic, header.subscriber), write_row
 
     def _traces(self, caller: Caller, header: c.Traces, payload: Sequence[Any]) -> _Answered:
-        return self._gate.traces(caller, _convert(header.query, TraceQuery)), _write_traces
+        return self._gate.traces(caller, convert(header.query, TraceQuery)), write_traces
 
     def _story(self, caller: Caller, header: c.Story, payload: Sequence[Any]) -> _Answered:
-        return self._gate.story(caller, header.topic, header.seq), _write_row
+        return self._gate.story(caller, header.topic, header.seq), write_row
 
     def _create(self, caller: Caller, header: c.Create, payload: Sequence[Any]) -> _Answered:
         if header.kind == KEY:
-            return self._gate.create_key(caller, _convert(header.entry, NewKey)), _write_row
+            return self._gate.create_key(caller, convert(header.entry, NewKey)), write_row
         if header.kind == SCHEMA:
-            return self._gate.set_schema(caller, _convert(header.entry, SchemaVersion)), _write_row
+            return self._gate.set_schema(caller, convert(header.entry, SchemaVersion)), write_row
         if header.kind == SECRET:
-            new = _convert(header.entry, _NewSecret)
-            return self._gate.create_secret(caller, new.subscriber, new.secret, new.overlap_ms), _write_row
+            new = convert(header.entry, _NewSecret)
+            return self._gate.create_secret(caller, new.subscriber, new.secret, new.overlap_ms), write_row
         if header.kind not in KINDS:
             raise BadRequest(f"{header.kind[:40]!r} is not in the catalogue: use one of {', '.join(_ALL_KINDS)}")
-        return self._gate.create(caller, _convert(header.entry, KINDS[header.kind])), _write_row
+        return self._gate.create(caller, convert(header.entry, KINDS[header.kind])), write_row
 
     def _update(self, caller: Caller, header: c.Update, payload: Sequence[Any]) -> _Answered:
-        return self._gate.update(caller, header.kind, tuple(header.names), header.values), _write_row
+        return self._gate.update(caller, header.kind, tuple(header.names), header.values), write_row
 
     def _delete(self, caller: Caller, header: c.Delete, payload: Sequence[Any]) -> _Answered:
         if header.kind == KEY:
-            owner_kind, owner, key_id = _three(header.names)
-            return self._gate.revoke_key(caller, owner_kind, owner, key_id), _write_existed
+            owner_kind, owner, key_id = three_names(header.names)
+            return self._gate.revoke_key(caller, owner_kind, owner, key_id), write_existed
         if header.kind == SECRET:
-            subscriber, secret_id = _two(header.names, "a secret by its subscriber and its id")
-            return self._gate.revoke_secret(caller, subscriber, secret_id), _write_existed
-        return self._gate.delete(caller, header.kind, tuple(header.names)), _write_existed
+            subscriber, secret_id = two_names(header.names, "a secret by its subscriber and its id")
+            return self._gate.revoke_secret(caller, subscriber, secret_id), write_existed
+        return self._gate.delete(caller, header.kind, tuple(header.names)), write_existed
 
     def _show(self, caller: Caller, header: c.Show, payload: Sequence[Any]) -> _Answered:
         if header.kind == PUSH_STATE:
-            topic, subscriber = _two(header.names, "a subscription by its topic and subscriber")
-            return self._gate.push_state(caller, topic, subscriber), _write_row
-        return self._gate.show(caller, header.kind, tuple(header.names)), _write_row
+            topic, subscriber = two_names(header.names, "a subscription by its topic and subscriber")
+            return self._gate.push_state(caller, topic, subscriber), write_row
+        return self._gate.show(caller, header.kind, tuple(header.names)), write_row
 
     def _list(self, caller: Caller, header: c.List, payload: Sequence[Any]) -> _Answered:
         names, after = tuple(header.names), tuple(header.after)
         if header.kind == KEY:
-            owner_kind, owner, _ = _three([*header.names, "", "", ""][:3])
+            owner_kind, owner, _ = three_names([*header.names, "", "", ""][:3])
             place = (*after, "", "")[:2]
-            return self._gate.list_keys(caller, owner_kind, owner, (place[0], place[1]), header.max), _write_rows
+            return self._gate.list_keys(caller, owner_kind, owner, (place[0], place[1]), header.max), write_rows
         if header.kind == SCHEMA:
             before = int(after[0]) if after and after[0].isdecimal() and len(after[0]) < 10 else 0
-            return self._gate.list_schemas(caller, names[0] if names else "", before, header.max), _write_rows
+            return self._gate.list_schemas(caller, names[0] if names else "", before, header.max), write_rows
         if header.kind == SECRET:
-            return self._gate.list_secrets(caller, names[0] if names else ""), _write_rows
-        return self._gate.list(caller, header.kind, after=after, names=names, rows_max=header.max), _write_rows
+            return self._gate.list_secrets(caller, names[0] if names else ""), write_rows
+        return self._gate.list(caller, header.kind, after=after, names=names, rows_max=header.max), write_rows
 
 
 def _nothing() -> None:
     """The answer has been given already."""
-
-
-def _one(payload: Sequence[Any]) -> Any:
-    if len(payload) != 1:
-        raise BadRequest(f"this command has one payload frame, not {len(payload)}")
-    return payload[0]
-
-
-def _two(names: Sequence[str], what: str) -> tuple[str, str]:
-    if len(names) != 2:
-        raise BadRequest(f"name {what}")
-    return names[0], names[1]
-
-
-def _three(names: Sequence[str]) -> tuple[str, str, str]:
-    if len(names) != 3:
-        raise BadRequest("name a key by the kind of its owner, the owner's name, and its id")
-    return names[0], names[1], names[2]
-
-
-def _convert(values: dict[str, Any], kind: type[Any]) -> Any:
-    try:
-        return msgspec.convert(values, kind)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"{kind.__name__}: {error}") from error
-
-
-def _write_published(published: Any) -> _Written:
-    return c.Published(seq=published.seq, count=published.count, duplicate=published.duplicate), ()
-
-
-def _write_count(count: int) -> _Written:
-    return c.Count(count=count), ()
-
-
-def _write_row(entry: Any) -> _Written:
-    return c.Rows(rows=[msgspec.to_builtins(entry)]), ()
-
-
-def _write_rows(entries: Sequence[Any]) -> _Written:
-    return c.Rows(rows=[msgspec.to_builtins(entry) for entry in entries]), ()
-
-
-def _write_traces(page: TracePage) -> _Written:
-    return c.TraceRows(rows=[msgspec.to_builtins(trace) for trace in page], next=page.next), ()
-
-
-def _write_existed(existed: bool) -> _Written:
-    return c.Count(count=int(existed)), ()
-
-
-_WRITERS_OF_SERVICES: dict[Command, Callable[[Any], _Written]] = {
-    Command.LIST: _write_rows,
-    Command.SHOW: _write_row,
-    Command.CREATE: _write_row,
-    Command.UPDATE: _write_row,
-    Command.DELETE: _write_existed,
-}
-
-
-def _messages(batches: Sequence[StoredBatch], matches: list[c.Match], **numbers: int) -> _Written:
-    header = c.Messages(
-        base_seqs=[batch.base_seq for batch in batches],
-        counts=[batch.count for batch in batches],
-        matches=matches,
-        **numbers,
-    )
-    return header, [batch.arrow for batch in batches]
 
 
 def _error_frames(request_id: int, error: PregonError) -> Frames:

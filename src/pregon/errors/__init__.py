@@ -32,6 +32,7 @@ Three branches say what the caller can do about it:
     │   ├── ServiceFailed         service_failed
     │   ├── PoisonRequest         poison_request
     │   ├── DeadlinePassed        deadline_passed
+    │   ├── NotAMember            not_a_member
     │   ├── SettingsInvalid       settings_invalid
     │   ├── DataDirectoryInUse    data_directory_in_use
     │   ├── DataDirectoryReadOnly data_directory_read_only
@@ -46,6 +47,7 @@ Three branches say what the caller can do about it:
     │   ├── ServiceUnserved       service_unserved
     │   ├── QueueFull             queue_full
     │   ├── AnswerTimeout         answer_timeout
+    │   ├── OutOfTurn             out_of_turn
     │   ├── StoreFull             store_full
     │   └── StoreFailed           store_failed
     └── Corrupt               something is broken and a person must look
@@ -87,6 +89,7 @@ from pregon.errors.rejected import (
     MediaTypeUnknown,
     MethodUnknown,
     NotAcceptable,
+    NotAMember,
     NotFound,
     NotPending,
     NotSecured,
@@ -107,6 +110,7 @@ from pregon.errors.unavailable import (
     HubStopping,
     HubUnreachable,
     KeysUnavailable,
+    OutOfTurn,
     QueueFull,
     RateLimited,
     ServiceUnserved,
@@ -144,10 +148,12 @@ __all__ = [
     "LimitReached",
     "MediaTypeUnknown",
     "MethodUnknown",
+    "NotAMember",
     "NotAcceptable",
     "NotFound",
     "NotPending",
     "NotSecured",
+    "OutOfTurn",
     "PoisonRequest",
     "PregonError",
     "QueueFull",

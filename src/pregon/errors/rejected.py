@@ -176,6 +176,12 @@ class DeadlinePassed(Rejected):
     code = "deadline_passed"
 
 
+class NotAMember(Rejected):
+    """Who asks is not a member of the group, or no longer: join it first."""
+
+    code = "not_a_member"
+
+
 class SettingsInvalid(Rejected):
     """A setting in the file, the environment or the command line has a wrong name or value."""
 

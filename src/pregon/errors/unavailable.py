@@ -69,3 +69,9 @@ class StoreFailed(Unavailable):
     """The database refused the transaction: nothing of this request was stored."""
 
     code = "store_failed"
+
+
+class OutOfTurn(Unavailable):
+    """A message of a member came before the member's earlier ones: send those first."""
+
+    code = "out_of_turn"

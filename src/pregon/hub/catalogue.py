@@ -50,29 +50,33 @@ class CatalogueVerbs:
         """Have an operation carried out."""
         raise NotImplementedError
 
-    def _change(self, change: Callable[..., Any]) -> Ticket[Any]:
+    def change(self, change: Callable[..., Any]) -> Ticket[Any]:
+        """Have a change of the catalogue carried out: a function of the transaction and the directory."""
         return self.submit(CatalogOperation(self._directory, change))
 
     def create(self, entry: Entry) -> Ticket[Entry]:
         """Register a topic, producer, subscriber or subscription."""
         if isinstance(entry, Subscriber) and entry.endpoint:
             self.guard.check_url(entry.check().endpoint)
-        return self._change(registry.create(entry))
+        return self.change(registry.create(entry))
 
     def update(self, kind: str, names: tuple[str, ...], values: dict[str, Any], expected: str = "") -> Ticket[Entry]:
         """Change some fields of an entry; raises Changed if it is not as `expected` (see `registry.fingerprint`)."""
         if kind == "subscriber" and isinstance(values.get("endpoint"), str) and values["endpoint"]:
             self.guard.check_url(values["endpoint"])
-        return self._change(registry.change_entry(kind, names, values, expected))
+        return self.change(registry.change_entry(kind, names, values, expected))
 
     def delete(self, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
         """Delete an entry, with its keys; answers with whether there was one."""
-        change = access.deleting(self.keyring, self._book, kind, names, registry.delete(kind, names, expected))
-        return self._change(change)
+        return self.change(self.deleting(kind, names, expected))
+
+    def deleting(self, kind: str, names: tuple[str, ...], expected: str = "") -> Callable[..., bool]:
+        """The change that deletes an entry, with its keys."""
+        return access.deleting(self.keyring, self._book, kind, names, registry.delete(kind, names, expected))
 
     def grant(self, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
         """Let a producer publish to a restricted topic, or no more; answers with the producer."""
-        return self._change(registry.change_grant(producer, topic, is_granted))
+        return self.change(registry.change_grant(producer, topic, is_granted))
 
     def show(self, kind: str, names: tuple[str, ...]) -> Ticket[Entry]:
         """One entry."""
@@ -90,11 +94,11 @@ class CatalogueVerbs:
 
     def create_key(self, wanted: NewKey) -> Ticket[ShownKey]:
         """Make a key; the answer is the only one that has its secret."""
-        return self._change(access.create_key(self.keyring, wanted))
+        return self.change(access.create_key(self.keyring, wanted))
 
     def revoke_key(self, kind: str, owner: str, key_id: str) -> Ticket[bool]:
         """Revoke a key at once; answers with whether there was one."""
-        return self._change(access.revoke_key(self.keyring, kind, owner, key_id))
+        return self.change(access.revoke_key(self.keyring, kind, owner, key_id))
 
     def list_keys(
         self, kind: str, owner: str = "", after: tuple[str, str] = ("", ""), rows_max: int = limits.LIST_ROWS_MAX
@@ -105,7 +109,7 @@ class CatalogueVerbs:
 
     def set_schema(self, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
         """Give a topic another schema; the answer says whether it accepts all that the old one did."""
-        return self._change(schema_book.set_schema(self._book, wanted))
+        return self.change(schema_book.set_schema(self._book, wanted))
 
     def compare_schema(self, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
         """The same answer, without changing anything."""
@@ -131,11 +135,11 @@ class CatalogueVerbs:
         self, subscriber: str, given: str = "", overlap_ms: int = OVERLAP_MS_DEFAULT
     ) -> Ticket[ShownSecret]:
         """Give a subscriber a new signing secret; the answer is the only one that has it."""
-        return self._change(signing.create_secret(subscriber, given, overlap_ms))
+        return self.change(signing.create_secret(subscriber, given, overlap_ms))
 
     def revoke_secret(self, subscriber: str, secret_id: str) -> Ticket[bool]:
         """End a signing secret at once; answers with whether there was one."""
-        return self._change(signing.revoke_secret(subscriber, secret_id))
+        return self.change(signing.revoke_secret(subscriber, secret_id))
 
     def list_secrets(self, subscriber: str) -> Ticket[Sequence[SigningSecret]]:
         """The signing secrets of a subscriber, newest first, without what is secret of them."""

@@ -20,9 +20,9 @@ from pregon.hub.pull import Pulled, PullRequest
 from pregon.hub.registry import Entry
 from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
 from pregon.hub.story import Reader, read_story
-from pregon.hub.way import Published
+from pregon.hub.way import Published, require_not_of_group
 from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import PushState, SchemaVersion, SigningSecret
+from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Topic
 from pregon.model.message import Outgoing
 from pregon.model.subscription import Accounting, Cursor
 from pregon.model.trace import Story, TracePage, TraceQuery
@@ -92,6 +92,7 @@ class Gate:
     def _require_publisher(self, caller: Caller, topic: str, producer: str) -> bool:
         """Whether the caller may also make what it names; raises if it may not publish in this name at all."""
         rules = self._keyring.rules
+        require_not_of_group(topic)
         if not rules.may_speak_for(caller, PRODUCER, producer):
             raise not_for(caller, _publishing(topic, producer))
         return rules.may_create(caller)
@@ -206,6 +207,8 @@ class Gate:
     def create(self, caller: Caller, entry: Entry) -> Ticket[Entry]:
         """Register an entry."""
         self._keyring.rules.require(caller, ADMIN)
+        if isinstance(entry, Topic):
+            require_not_of_group(entry.name)
         return self.hub.create(entry)
 
     def update(
@@ -218,6 +221,7 @@ class Gate:
     def delete(self, caller: Caller, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
         """Delete an entry."""
         self._keyring.rules.require(caller, ADMIN)
+        require_not_of_group(names[0] if kind == "topic" and names else "")
         return self.hub.delete(kind, names, expected)
 
     def grant(self, caller: Caller, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:

@@ -77,6 +77,7 @@ class Hub(CatalogueVerbs):
         self.waiting = WaitingRoom()
         self._listeners: list[AcceptedListener] = []
         self._followers: list[TransactionFollower] = []
+        self._undoers: list[Callable[[], None]] = []
         self.committer = Committer(database, self.clock, self)
         self._readers = Readers(database, self.options.reader_threads)
         self._pulled_notes = PulledNotes(self.waiting, self.committer.submit)
@@ -135,6 +136,12 @@ class Hub(CatalogueVerbs):
     def undone(self) -> None:
         """Called by the committer when a transaction was undone."""
         self._directory.forget()
+        for forget in self._undoers:
+            forget()
+
+    def on_undone(self, forget: Callable[[], None]) -> None:
+        """Call this, in the committer's thread, whenever a transaction was undone."""
+        self._undoers.append(forget)
 
     def read(self, read: Callable[[Connection], T], *, is_small: bool = False) -> Ticket[T]:
         """Run a read in a reader thread; a small one here, if nobody is doing that."""

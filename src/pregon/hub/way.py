@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
-from pregon.errors import SchemaMismatch
+from pregon.errors import Forbidden, SchemaMismatch
 from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory, Rights
 from pregon.hub.schema_book import NOT_CHECKED, SchemaBook
 from pregon.model.batch import StoredBatch
+from pregon.model.group import TOPIC_PREFIX
 from pregon.model.ids import NewId
 from pregon.model.message import Outgoing
 from pregon.store.transaction import Accepted, Transaction
@@ -38,6 +39,12 @@ class Way(msgspec.Struct, frozen=True, gc=False):
     """Whether topic and producer may be made on first use."""
     schema_mark: int = 0
     """The schema that the bodies were found to fit (see `hub.directory.Rights`); 0 for none."""
+
+
+def require_not_of_group(topic: str) -> None:
+    """Raises Forbidden for the topic of a group: only its members send there, through the group."""
+    if topic.startswith(TOPIC_PREFIX):
+        raise Forbidden(f"{topic[:160]} belongs to a group: join the group, and send to it")
 
 
 def is_named(message: Outgoing) -> bool:

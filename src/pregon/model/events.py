@@ -22,6 +22,7 @@ import msgspec
 from pregon import limits
 from pregon.clock import INSTANT_US_MAX, format_us, parse_us
 from pregon.errors import BadEvent
+from pregon.model.group import AFTER_HEADER, ANSWERS_HEADER, KIND_HEADER, STAMP_HEADER, TOPIC_PREFIX
 from pregon.model.message import DEFAULT_CONTENT_TYPE, Message, Outgoing
 
 HEADER_PREFIX = "ce-"
@@ -30,6 +31,13 @@ _REQUIRED = ("id", "source", "type")
 _NAME = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
 _DATA = ("data", "data_base64")
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_OF_GROUPS = {
+    KIND_HEADER: "pregongroupkind",
+    STAMP_HEADER: "pregongroupstamp",
+    AFTER_HEADER: "pregongroupafter",
+    ANSWERS_HEADER: "pregongroupanswers",
+}
+"""Headers of a group's messages, and the attributes that say the same."""
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_objects = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
@@ -161,6 +169,8 @@ def attributes_of(message: Message) -> dict[str, str]:
     given["pregontopic"] = message.topic
     given["pregonproducer"] = message.producer
     given["pregonsequence"] = str(message.seq)
+    if message.topic.startswith(TOPIC_PREFIX):
+        given.update({_OF_GROUPS[name]: value for name, value in headers.items() if name in _OF_GROUPS and value})
     # Only the hub says by which filter a message passed.
     given.pop("pregonmatched", None)
     if message.matched:

@@ -33,6 +33,7 @@ from pregon.edges.zmq.fast_lane import FastLane
 from pregon.edges.zmq.feed import Feed
 from pregon.edges.zmq.ingest import Ingest
 from pregon.errors import NotSecured, SettingsInvalid
+from pregon.groups.desk import GroupsDesk
 from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
@@ -187,6 +188,7 @@ class Server:
             self.services = _make_services(settings, self.gate)
             undo.callback(self.services.give_back if self.services else _nothing)
             dispatcher.services = self.services.desk if self.services else None
+            self.groups = dispatcher.groups = GroupsDesk(self.gate)
             self.http = self._make_http(dispatcher) if settings.http else None
             undo.pop_all()
 
@@ -194,6 +196,7 @@ class Server:
         settings, bridge = self.settings, Bridge(self.hub.committer)
         desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all, figures=self._figures)
         desk.services = self.services.desk if self.services else None
+        desk.groups = self.groups
         soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
         app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
         tls = _tls_context(settings)
@@ -210,6 +213,7 @@ class Server:
         self.hub.start()
         self._notifier.start()
         self.pusher.start()
+        self.groups.start()
         if self._verifier is not None:
             self._verifier.start()
         if self.services is not None:
@@ -257,6 +261,7 @@ class Server:
             self._verifier.stop()
         if self.services is not None:
             self.services.stop()
+        self.groups.stop()
         self.pusher.stop()
         self._notifier.stop()
         self.hub.stop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,27 +21,13 @@ from pregon.services.durables import FORGET_AT_ONCE
 from pregon.services.options import ServiceOptions
 from pregon.services.poison import beginning
 from pregon.store import curve_keys, service_requests
+from pregon.store.change import Change
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 from pregon.wire.services import body_bytes
 
 T = TypeVar("T")
 Post = Callable[[Callable[[], None]], None]
-
-
-class _Change(Generic[T]):
-    """An operation of the committer."""
-
-    is_durable = True
-
-    def __init__(self, change: Callable[[Transaction], T], size_bytes: int = 300) -> None:
-        self._change = change
-        self.size_bytes = size_bytes
-        self.ticket: Ticket[T] = Ticket()
-
-    def apply(self, transaction: Transaction) -> None:
-        """Carry it out."""
-        transaction.results.append((self.ticket, self._change(transaction)))
 
 
 @dataclass(slots=True)
@@ -65,7 +51,7 @@ class HubJournal:
         self._post = post
 
     def _submit(self, change: Callable[[Transaction], T], size_bytes: int = 300) -> Ticket[T]:
-        return self._hub.submit(_Change(change, size_bytes))
+        return self._hub.submit(Change(change, size_bytes))
 
     def _changes_in(self, transaction: Transaction) -> _Changes:
         """What a transaction does to the number of rows; it counts once that is on disk."""

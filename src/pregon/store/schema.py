@@ -13,7 +13,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     String,
     Table,
     Text,
@@ -23,26 +22,15 @@ from sqlalchemy import (
     true,
 )
 
-HEAD_REVISION = "0006"
-"""The newest migration: a database at another revision is upgraded, or refused if it is newer."""
-
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
-# SQLite makes only an INTEGER PRIMARY KEY count by itself; elsewhere 64 bits are asked for.
-_Id = BigInteger().with_variant(Integer(), "sqlite")
-_ZERO = text("0")
+from pregon.store import schema_groups as schema_groups
+from pregon.store.schema_base import HEAD_REVISION as HEAD_REVISION
+from pregon.store.schema_base import ZERO, Id
+from pregon.store.schema_base import metadata as metadata
 
 topic = Table(
     "topic",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     Column("restricted", Boolean, nullable=False, server_default=false()),
@@ -50,15 +38,15 @@ topic = Table(
     Column("retention_bytes_max", BigInteger),
     Column("retention_when_acknowledged", Boolean, nullable=False, server_default=false()),
     # The number of the newest message, and of the oldest one still in the log.
-    Column("head_seq", BigInteger, nullable=False, server_default=_ZERO),
+    Column("head_seq", BigInteger, nullable=False, server_default=ZERO),
     Column("tail_seq", BigInteger, nullable=False, server_default=text("1")),
-    Column("bytes", BigInteger, nullable=False, server_default=_ZERO),
+    Column("bytes", BigInteger, nullable=False, server_default=ZERO),
     # When the newest message was accepted: acceptance times never go back.
-    Column("accepted_us", BigInteger, nullable=False, server_default=_ZERO),
+    Column("accepted_us", BigInteger, nullable=False, server_default=ZERO),
     # Up to here small neighbouring batches have been merged.
-    Column("merged_seq", BigInteger, nullable=False, server_default=_ZERO),
+    Column("merged_seq", BigInteger, nullable=False, server_default=ZERO),
     # The newest version of its schema; 0 when it never had one.
-    Column("schema_version", Integer, nullable=False, server_default=_ZERO),
+    Column("schema_version", Integer, nullable=False, server_default=ZERO),
     # A deleted topic has given up its name and waits for its batches to be removed little by little.
     Column("deleted", Boolean, nullable=False, server_default=false()),
     Column("created_us", BigInteger, nullable=False),
@@ -69,7 +57,7 @@ topic = Table(
 producer = Table(
     "producer",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     Column("created_us", BigInteger, nullable=False),
@@ -86,7 +74,7 @@ producer_topic = Table(
 subscriber = Table(
     "subscriber",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     # pull or push; where to, in which format (see model.catalog), and how: `push` is PushOptions as JSON.
@@ -115,33 +103,33 @@ signing_secret = Table(
 subscription = Table(
     "subscription",
     metadata,
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), nullable=False),
     Column("subscriber_id", ForeignKey("subscriber.id", ondelete="CASCADE"), nullable=False),
     # The first message that it is entitled to, and the last one up to which everything is settled.
     Column("first_seq", BigInteger, nullable=False),
     Column("acked_seq", BigInteger, nullable=False),
     # Counts the replays: an acknowledgement from before a replay names an older epoch.
-    Column("epoch", Integer, nullable=False, server_default=_ZERO),
+    Column("epoch", Integer, nullable=False, server_default=ZERO),
     # Messages that went by unacknowledged because of the subscription's own limits.
-    Column("expired", BigInteger, nullable=False, server_default=_ZERO),
+    Column("expired", BigInteger, nullable=False, server_default=ZERO),
     Column("pending_max", BigInteger),
     Column("pending_age_ms", BigInteger),
     # Which messages it wants, as JSON (see filters), empty for all of them; how often that was changed; how far the
     # filter has looked; and how many messages it did not want.
     Column("filter", Text, nullable=False, server_default=""),
-    Column("filter_version", Integer, nullable=False, server_default=_ZERO),
-    Column("examined_seq", BigInteger, nullable=False, server_default=_ZERO),
-    Column("filtered", BigInteger, nullable=False, server_default=_ZERO),
+    Column("filter_version", Integer, nullable=False, server_default=ZERO),
+    Column("examined_seq", BigInteger, nullable=False, server_default=ZERO),
+    Column("filtered", BigInteger, nullable=False, server_default=ZERO),
     # Of the message that is to be pushed next: how often that failed, how often because the subscriber refused it,
     # and when it is tried again.
-    Column("attempts", Integer, nullable=False, server_default=_ZERO),
-    Column("refusals", Integer, nullable=False, server_default=_ZERO),
-    Column("next_try_us", BigInteger, nullable=False, server_default=_ZERO),
+    Column("attempts", Integer, nullable=False, server_default=ZERO),
+    Column("refusals", Integer, nullable=False, server_default=ZERO),
+    Column("next_try_us", BigInteger, nullable=False, server_default=ZERO),
     # Since when pushes fail, 0 when they do not, and how the last one did; up to where it was traced that they wait.
-    Column("failing_since_us", BigInteger, nullable=False, server_default=_ZERO),
+    Column("failing_since_us", BigInteger, nullable=False, server_default=ZERO),
     Column("last_failure", Text, nullable=False, server_default=""),
-    Column("deferred_seq", BigInteger, nullable=False, server_default=_ZERO),
+    Column("deferred_seq", BigInteger, nullable=False, server_default=ZERO),
     Column("created_us", BigInteger, nullable=False),
     UniqueConstraint("topic_id", "subscriber_id"),
     sqlite_autoincrement=True,
@@ -152,7 +140,7 @@ batch = Table(
     metadata,
     # Topic and last number in one key, so that the row needs no other index (see store.log). The batch that
     # holds message n of a topic is the first whose last number is n or more.
-    Column("key", _Id, primary_key=True, autoincrement=False),
+    Column("key", Id, primary_key=True, autoincrement=False),
     Column("messages", Integer, nullable=False),
     Column("bytes", Integer, nullable=False),
     Column("first_us", BigInteger, nullable=False),
@@ -226,7 +214,7 @@ trace = Table(
     metadata,
     # Names, not ids: what was proved stays proved when a topic is deleted. Ids follow the time, which never goes
     # back, so that a time is found by halves and needs no index.
-    Column("id", _Id, primary_key=True),
+    Column("id", Id, primary_key=True),
     Column("at_us", BigInteger, nullable=False),
     Column("kind", String(20), nullable=False),
     Column("topic", String(160), nullable=False),
@@ -236,8 +224,8 @@ trace = Table(
     Column("last_seq", BigInteger, nullable=False),
     Column("detail", Text, nullable=False, server_default=""),
     # Of a push: which attempt it was, 0 for what is none; and how long the subscriber took to answer.
-    Column("attempt", Integer, nullable=False, server_default=_ZERO),
-    Column("latency_ms", Integer, nullable=False, server_default=_ZERO),
+    Column("attempt", Integer, nullable=False, server_default=ZERO),
+    Column("latency_ms", Integer, nullable=False, server_default=ZERO),
 )
 # How traces are found, newest first (see store.trace_search). SQLite has the id at the end of each index by itself, and
 # would store it twice if it were named; for another database it is to be added to each.
@@ -308,7 +296,7 @@ service_request = Table(
     # Who asked, by its CURVE key or its key of the hub: only the same one may collect the result.
     Column("user", String(200), nullable=False, server_default=""),
     Column("priority", Integer, nullable=False),
-    Column("attempts", Integer, nullable=False, server_default=_ZERO),
+    Column("attempts", Integer, nullable=False, server_default=ZERO),
     Column("submitted_us", BigInteger, nullable=False),
     Column("deadline_us", BigInteger),
     Column("ended_us", BigInteger),

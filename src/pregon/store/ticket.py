@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from pregon.errors import HubUnreachable, PregonError
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 _callback_lock = threading.Lock()
 """Held for two assignments; one for all tickets, so that a ticket stays small."""
@@ -81,3 +82,37 @@ class Ticket(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]
+
+
+def then(ticket: Ticket[T], go_on: Callable[[T], U]) -> Ticket[U]:
+    """The answer of a ticket, changed; its error, or that of the change."""
+    answer: Ticket[U] = Ticket()
+    answer.give_up = ticket.abandon
+
+    def done(resolved: Ticket[T]) -> None:
+        try:
+            changed = go_on(resolved.value())
+        except PregonError as error:
+            answer.fail(error)
+        else:
+            answer.resolve(changed)
+
+    ticket.when_done(done)
+    return answer
+
+
+def pass_on(ask: Callable[[], Ticket[T]], answer: Ticket[T]) -> None:
+    """Answer with what another ticket is answered with, or with the error that asking for it raises."""
+
+    def done(resolved: Ticket[T]) -> None:
+        try:
+            value = resolved.value()
+        except PregonError as error:
+            answer.fail(error)
+        else:
+            answer.resolve(value)
+
+    try:
+        ask().when_done(done)
+    except PregonError as error:
+        answer.fail(error)

@@ -7,13 +7,15 @@ ignored, so that a newer client can talk to an older hub.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from pregon.errors import PregonError, error_from_code
-from pregon.limits import INTEGER_MAX, PULL_BYTES_MAX
+from pregon.limits import PULL_BYTES_MAX
 from pregon.model.message import DEFAULT_CONTENT_TYPE
+from pregon.wire import groups
+from pregon.wire.headers import Header, Number, Request
 
 
 class Command(IntEnum):
@@ -39,20 +41,13 @@ class Command(IntEnum):
     STATUS = 18
     CANCEL = 19
     STORY = 20
-
-
-Number = Annotated[int, msgspec.Meta(ge=-INTEGER_MAX, le=INTEGER_MAX)]
-"""What fits in 64 bits."""
-
-
-class Header(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What every header is."""
-
-
-class Request(Header, kw_only=True):
-    """What every request may say besides: the key or token of who asks."""
-
-    auth: str = ""
+    GROUP_JOIN = 21
+    GROUP_LEAVE = 22
+    GROUP_SEND = 23
+    GROUP_READ = 24
+    GROUP_REPORT = 25
+    GROUP_MINE = 26
+    GROUP_PRIVATE = 27
 
 
 class Ping(Request):
@@ -312,6 +307,13 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.STATUS: (Status, Rows),
     Command.CANCEL: (Cancel, Count),
     Command.STORY: (Story, Rows),
+    Command.GROUP_JOIN: (groups.Join, groups.Joined),
+    Command.GROUP_LEAVE: (groups.Leave, groups.Sent),
+    Command.GROUP_SEND: (groups.Send, groups.Sent),
+    Command.GROUP_READ: (groups.Read, Messages),
+    Command.GROUP_REPORT: (groups.Report, Count),
+    Command.GROUP_MINE: (groups.Mine, groups.Memberships),
+    Command.GROUP_PRIVATE: (groups.Private, groups.Joined),
 }
 COMMAND_OF = {request: int(command) for command, (request, _) in REQUESTS.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pregon.edges.dispatch import Dispatcher
-from pregon.edges.http import access, catalog, live, operate, publish, push, receive, services
+from pregon.edges.http import access, catalog, groups, groups_messages, live, operate, publish, push, receive, services
 from pregon.edges.http.app import HttpApp, Mounted
 from pregon.edges.http.machines import machine_routes
 from pregon.edges.http.page import page_routes
@@ -21,6 +21,8 @@ def make_router(dispatcher: Dispatcher) -> Router:
         *access.ROUTES,
         *push.ROUTES,
         *services.ROUTES,
+        *groups.ROUTES,
+        *groups_messages.ROUTES,
         *machine_routes(dispatcher),
     ]
     return Router([*routes, *page_routes(routes)])
@@ -28,4 +30,4 @@ def make_router(dispatcher: Dispatcher) -> Router:
 
 def make_app(desk: Desk, dispatcher: Dispatcher, mounts: dict[str, Mounted]) -> HttpApp:
     """The application."""
-    return HttpApp(desk, make_router(dispatcher), live.SOCKETS, mounts)
+    return HttpApp(desk, make_router(dispatcher), {**live.SOCKETS, **groups.SOCKETS}, mounts)

@@ -129,15 +129,11 @@ async def _batches(
 
 async def serve_socket(desk: Desk, exchange: Exchange, receive: Receive, send: Send) -> None:
     """The topic on a WebSocket."""
-    presented = exchange.presented or _key_of_protocols(exchange)
+    presented = exchange.presented or key_of_protocols(exchange)
     topic = exchange.params["topic"]
     first = await _first_seq(desk, desk.gate.identify(presented), exchange, "")
     with desk.stream():
-        offered: list[str] = exchange.scope.get("subprotocols", [])
-        accept: dict[str, Any] = {"type": "websocket.accept"}
-        if "pregon" in offered:
-            accept["subprotocol"] = "pregon"
-        await send(accept)
+        await accept_socket(exchange, send)
         gone = asyncio.ensure_future(_until_closed(receive))
         try:
             async for batch in _batches(desk, presented, topic, first, gone):
@@ -151,7 +147,16 @@ async def serve_socket(desk: Desk, exchange: Exchange, receive: Receive, send: S
             gone.cancel()
 
 
-def _key_of_protocols(exchange: Exchange) -> str:
+async def accept_socket(exchange: Exchange, send: Send) -> None:
+    """Say yes to a WebSocket; if it offers our protocol, with that."""
+    offered: list[str] = exchange.scope.get("subprotocols", [])
+    accept: dict[str, Any] = {"type": "websocket.accept"}
+    if "pregon" in offered:
+        accept["subprotocol"] = "pregon"
+    await send(accept)
+
+
+def key_of_protocols(exchange: Exchange) -> str:
     """Browsers cannot set headers on a WebSocket: they offer the protocols `pregon` and `pregon.key.KEY`."""
     offered: list[str] = exchange.scope.get("subprotocols", [])
     return next((one.removeprefix(_KEY_PROTOCOL) for one in offered if one.startswith(_KEY_PROTOCOL)), "")

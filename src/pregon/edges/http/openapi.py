@@ -14,6 +14,7 @@ import msgspec
 
 from pregon.edges.http.answers import JSON, PROBLEM, Problem, status_of
 from pregon.edges.http.forms import MessageIn, MessageOut, time_name
+from pregon.edges.http.groups_forms import GroupMessageOut
 from pregon.edges.http.routes import Route
 from pregon.errors import (
     BadRequest,
@@ -41,6 +42,7 @@ _TAGS = {
     "schemas": "What a topic's messages must be",
     "keys": "Keys of producers and subscribers, tokens, and secrets that sign pushes",
     "traces": "What happened to which messages",
+    "groups": "Conversations in causal order, and who takes part in them",
     "machines": "Health, metrics, and our own clients",
 }
 
@@ -53,7 +55,7 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
         sorted({*structs, Problem}, key=lambda one: one.__name__), ref_template=_TEMPLATE
     )
     schemas = {name: _with_times(schema) for name, schema in components.items()}
-    for struct in (MessageIn, MessageOut):
+    for struct in (MessageIn, MessageOut, GroupMessageOut):
         if struct.__name__ in schemas:
             _give_body(schemas[struct.__name__])
     paths: dict[str, Any] = {}
@@ -166,6 +168,8 @@ def _parameters(route: Route, schemas: dict[str, Any]) -> list[dict[str, Any]]:
 def _path_schema(name: str) -> dict[str, Any]:
     if name == "seq":
         return {"type": "integer", "minimum": 1, "maximum": 10**17}
+    if name == "stamp":
+        return {"type": "string", "pattern": "^[1-9][0-9]{0,17}:[1-9][0-9]{0,17}$"}
     return _NAME_SCHEMA
 
 

@@ -117,12 +117,17 @@ def idempotency_key(exchange: Exchange) -> str:
     return key
 
 
-def _plain(exchange: Exchange, headers: dict[bytes, bytes], content_type: str, body: bytes) -> Outgoing:
-    own = {
+def own_headers(exchange: Exchange) -> dict[str, str]:
+    """The headers of the message itself, which a request has after a prefix."""
+    return {
         name.removeprefix(_HEADER_PREFIX).decode("ascii"): exchange.header(name)
-        for name in headers
+        for name in exchange.headers
         if name.startswith(_HEADER_PREFIX) and len(name) > len(_HEADER_PREFIX)
-    } or NO_HEADERS
+    }
+
+
+def _plain(exchange: Exchange, headers: dict[bytes, bytes], content_type: str, body: bytes) -> Outgoing:
+    own = own_headers(exchange) or NO_HEADERS
     key = exchange.header(b"pregon-key") if b"pregon-key" in headers else None
     return Outgoing(body, None, key, content_type or DEFAULT_CONTENT_TYPE, own)
 

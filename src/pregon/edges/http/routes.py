@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pregon.delivery.figures import Figures
 from pregon.edges.http.answers import Answer, Stream
@@ -22,6 +22,9 @@ from pregon.limits import STREAMS_MAX
 from pregon.security.callers import Caller
 from pregon.services.desk import ServicesDesk
 from pregon.store.ticket import Ticket
+
+if TYPE_CHECKING:
+    from pregon.groups.desk import GroupsDesk
 
 
 @dataclass(slots=True)
@@ -44,12 +47,20 @@ class Desk:
     """What pushing and publishing have come to, for the metrics."""
     services: ServicesDesk | None = None
     """None for a hub without services."""
+    groups: GroupsDesk | None = None
+    """None for a hub without groups."""
 
     def require_services(self) -> ServicesDesk:
         """Services, if this hub has them; raises NotFound."""
         if self.services is None:
             raise NotFound("this hub has no services: it was started without `services_front`")
         return self.services
+
+    def require_groups(self) -> GroupsDesk:
+        """Groups, if this hub has them; raises NotFound."""
+        if self.groups is None:
+            raise NotFound("this hub has no groups")
+        return self.groups
 
     @property
     def is_stopping(self) -> bool:

@@ -21,6 +21,7 @@ from pregon import limits
 from pregon.edges.zmq.door import Door
 from pregon.edges.zmq.sockets import receive_waiting
 from pregon.hub.gate import Gate
+from pregon.model.group import TOPIC_PREFIX
 from pregon.security.callers import ANYBODY
 from pregon.security.keys import READ
 from pregon.store.transaction import Accepted
@@ -47,7 +48,8 @@ class Feed(Door):
         if not self._prefixes or not self._gate.rules.may(ANYBODY, READ):
             return
         for one in batches:
-            if one.topic.encode().startswith(self._prefixes):
+            # What is said in groups is for their members.
+            if not one.topic.startswith(TOPIC_PREFIX) and one.topic.encode().startswith(self._prefixes):
                 try:
                     self._batches.put_nowait(one)
                 except queue.Full:

@@ -1,0 +1,203 @@
+"""Losses: what is missing is asked for again, of who sent it first and then of whoever has it.
+
+What is missing is learnt in two ways: a message that came depends on it, or somebody's report says that it exists. It
+is waited for a moment, because it may only be late; then asked for, each time longer apart, of another one each time.
+The sender's own word that it never sent such a thing keeps a lie from being chased; when all who had it say that they
+no longer do, it is given up.
+
+Promises:
+- What is asked for, and what is repeated for others, is bounded in each tick: who asks for much is served slowly.
+- Same calls, same answers: no clock and no randomness are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from pregon.causal.member import Member
+from pregon.causal.peer_frames import CLOCK_MEMBERS_MAX, Card, LostFrame
+from pregon.causal.peer_outputs import PeerOptions
+
+_RANGES_MAX = 8
+_BACKOFF_MAX = 5
+
+Holders = Callable[[int, int], list[int]]
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Ask somebody for messages first..last of a member."""
+
+    of: int
+    member: int
+    first: int
+    last: int
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """Messages first..last of a member are lost for good."""
+
+    member: int
+    first: int
+    last: int
+    card: Card | None
+    """Who that member is, if somebody said so."""
+
+
+class _Chase(msgspec.Struct):
+    """What is done about the missing messages of one member."""
+
+    first: int
+    since_ms: float
+    next_ms: float
+    tries: int = 0
+    lost: dict[int, int] = msgspec.field(default_factory=dict)
+    """Who has said to have forgotten them, and up to which."""
+    card: Card | None = None
+
+
+class Repairs:
+    """What one member lacks, and how it comes by it."""
+
+    def __init__(self, member: Member, holders: Holders, options: PeerOptions) -> None:
+        self._member = member
+        self._holders = holders
+        self._options = options
+        self._claims: dict[int, int] = {}
+        """How far each member's messages go, by what reports say."""
+        self._ends: dict[int, tuple[int, float]] = {}
+        """How far they go by its own word, and until when that is believed."""
+        self._chases: dict[int, _Chase] = {}
+
+    def __len__(self) -> int:
+        return len(self._chases)
+
+    def note(self, row: dict[int, int]) -> None:
+        """Somebody has these."""
+        clock, claims, settled = self._member.clock, self._claims, self._member.settled
+        for sender, number in row.items():
+            known = max(clock.get(sender, 0), claims.get(sender, 0))
+            if number > known and sender not in settled and (sender in claims or len(claims) < CLOCK_MEMBERS_MAX):
+                claims[sender] = number
+
+    def note_end(self, sender: int, last: int, now_ms: float) -> None:
+        """A sender says itself that there is nothing after a number."""
+        if sender in self._claims:
+            # It was asked after somebody claimed that there is more: whatever is claimed beyond this is not so.
+            self._claims[sender] = min(self._claims[sender], last)
+        self._ends[sender] = (last, now_ms + self._options.ask_ms * 2**_BACKOFF_MAX)
+
+    def note_sent(self, sender: int, number: int) -> None:
+        """A sender says itself, or has shown, that there is this number."""
+        if sender in self._ends and self._ends[sender][0] < number:
+            del self._ends[sender]
+
+    def note_lost(self, frame: LostFrame, card: Card | None) -> None:
+        """Somebody no longer has what it was asked for."""
+        chase = self._chases.get(frame.member)
+        if chase is not None and frame.first <= chase.first <= frame.last:
+            chase.lost[frame.sender] = frame.last
+            chase.card = card or chase.card
+
+    def forget(self, member: int) -> None:
+        """Nothing more is wanted of a member."""
+        self._claims.pop(member, None)
+        self._ends.pop(member, None)
+        self._chases.pop(member, None)
+        for chase in self._chases.values():
+            chase.lost.pop(member, None)
+
+    def plan(self, now_ms: float, is_here: Callable[[int], bool]) -> list[Ask | GiveUp]:
+        """What to do about what is missing now."""
+        wanted = self._wanted(now_ms)
+        for sender in [sender for sender in self._chases if sender not in wanted]:
+            del self._chases[sender]
+        due: list[tuple[float, int]] = []
+        for sender, _ in wanted.items():
+            first = self._member.clock.get(sender, 0) + 1
+            chase = self._chases.get(sender)
+            if chase is None:
+                self._chases[sender] = _Chase(first, now_ms, now_ms + self._options.ask_ms)
+            elif chase.first != first:
+                # Some of it came: go on at once, and begin again with the one who sent it.
+                self._chases[sender] = _Chase(first, now_ms, min(chase.next_ms, now_ms + self._options.ask_ms))
+            elif chase.next_ms <= now_ms:
+                due.append((chase.next_ms, sender))
+        plan: list[Ask | GiveUp] = []
+        for _, sender in sorted(due)[: self._options.asks_max]:
+            plan.extend(self._chase(sender, wanted[sender], now_ms, is_here(sender)))
+        return plan
+
+    def _wanted(self, now_ms: float) -> dict[int, int]:
+        """Up to which number something of a member is missing."""
+        clock, settled = self._member.clock, self._member.settled
+        self._claims = {s: n for s, n in self._claims.items() if n > clock.get(s, 0) and s not in settled}
+        wanted = dict(self._claims)
+        for gap in self._member.gaps():
+            wanted[gap.member] = max(wanted.get(gap.member, 0), gap.last)
+        for sender, (last, until_ms) in list(self._ends.items()):
+            if until_ms <= now_ms:
+                del self._ends[sender]
+            elif sender in wanted:
+                wanted[sender] = min(wanted[sender], last)
+                if wanted[sender] <= clock.get(sender, 0):
+                    del wanted[sender]
+        return wanted
+
+    def _chase(self, sender: int, last: int, now_ms: float, is_here: bool) -> list[Ask | GiveUp]:
+        chase = self._chases[sender]
+        holders = self._holders(sender, chase.first)
+        asked = [holder for holder in holders if holder != self._member.me and chase.lost.get(holder, 0) < chase.first]
+        ranges = self._ranges(sender, chase.first, last)
+        if not asked and ranges:
+            lost = min((number for holder, number in chase.lost.items() if holder in holders), default=0)
+            if lost:
+                return [GiveUp(sender, chase.first, min(lost, ranges[0][1]), chase.card)]
+            if not is_here and now_ms - chase.since_ms >= self._options.forget_ms:
+                return [GiveUp(sender, chase.first, ranges[0][1], chase.card)]
+        # Who sent it is asked even if it has not said that it has it: it may say that there is no such message.
+        if is_here and sender not in holders and sender != self._member.me:
+            asked.insert(0, sender)
+        of = asked[chase.tries % len(asked)] if asked else None
+        chase.tries += 1
+        chase.next_ms = now_ms + self._options.ask_ms * 2 ** min(chase.tries, _BACKOFF_MAX)
+        return [] if of is None else [Ask(of, sender, first, end) for first, end in ranges]
+
+    def _ranges(self, sender: int, first: int, last: int) -> list[tuple[int, int]]:
+        """What is missing of first..last and is not held back already, a bounded part of it."""
+        left = self._options.ask_messages_max
+        ranges: list[tuple[int, int]] = []
+        at = first
+        for held in [*self._member.held.of_member(sender), last + 1]:
+            end = min(held - 1, last, at + left - 1)
+            if at <= end:
+                ranges.append((at, end))
+                left -= end - at + 1
+            at = max(at, held + 1)
+            if left <= 0 or at > last or len(ranges) == _RANGES_MAX:
+                break
+        return ranges
+
+
+class Answers:
+    """How much is repeated for others in one tick."""
+
+    def __init__(self, options: PeerOptions) -> None:
+        self._options = options
+        self._messages: dict[int, int] = {}
+        self._bytes = 0
+
+    def refill(self) -> None:
+        """A tick has passed."""
+        self._messages.clear()
+        self._bytes = 0
+
+    def may_repeat(self, asker: int, size: int) -> bool:
+        """Whether one more message may be repeated for one who asks; it is counted."""
+        count = self._messages.get(asker, 0)
+        if count >= self._options.answer_messages_max or self._bytes + size > self._options.answer_bytes_max:
+            return False
+        self._messages[asker] = count + 1
+        self._bytes += size
+        return True

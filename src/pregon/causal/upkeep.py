@@ -1,0 +1,110 @@
+"""What a member of a group without a hub does as time goes by: says what it has, asks for what it lacks, misses who is
+silent, and forgets what everybody has."""
+
+from __future__ import annotations
+
+from pregon.causal.peer_bytes import encode_frame, encode_gone
+from pregon.causal.peer_frames import GONE, IS_GONE, AskFrame, ReportFrame
+from pregon.causal.peer_outputs import Gone, Output, Send
+from pregon.causal.repair import GiveUp
+from pregon.causal.standing import Phase, Standing
+
+_RANKS_MAX = 10
+_OLD = 2
+
+
+class Upkeep:
+    """The habits of one member."""
+
+    def __init__(self, standing: Standing, now_ms: float) -> None:
+        self._standing = standing
+        self._ticked_ms = now_ms
+        self._reported: dict[int, int] = {}
+        self._reported_ms = now_ms
+        self._told_all_ms = now_ms - standing.options.beat_ms
+
+    def notice_sleep(self, now_ms: float) -> None:
+        """See whether this process stood still, so that nobody is missed for it."""
+        slept_ms = now_ms - self._ticked_ms
+        self._ticked_ms = now_ms
+        if slept_ms >= self._standing.options.dead_ms // 2:
+            self._standing.roster.slept(slept_ms)
+
+    def tick(self, now_ms: float) -> list[Output]:
+        """All that is due."""
+        standing = self._standing
+        for member in standing.roster.expire_joining(now_ms):
+            standing.reports.drop(member)
+        outputs = self._suspect(now_ms) if standing.phase is Phase.IN else []
+        outputs.extend(self._ask(now_ms))
+        outputs.extend(self._forget(now_ms))
+        outputs.extend(self.report(now_ms))
+        return outputs
+
+    def report(self, now_ms: float) -> list[Output]:
+        """Say what was delivered here, if it is time: all of it now and then, what is new in between."""
+        standing, options = self._standing, self._standing.options
+        if now_ms - self._told_all_ms >= options.beat_ms:
+            clock = standing.whole_clock(now_ms)
+            self._reported = dict(clock)
+            self._reported_ms = self._told_all_ms = now_ms
+            return [Send(None, encode_frame(ReportFrame(standing.me, standing.group, True, clock)))]
+        if now_ms - self._reported_ms < options.report_ms:
+            return []
+        changed = {s: number for s, number in standing.member.clock.items() if self._reported.get(s) != number}
+        if not changed:
+            return []
+        self._reported.update(changed)
+        self._reported_ms = now_ms
+        return [Send(None, encode_frame(ReportFrame(standing.me, standing.group, False, changed)))]
+
+    def report_all(self, now_ms: float) -> list[Output]:
+        """Say everything now."""
+        self._told_all_ms = now_ms - self._standing.options.beat_ms
+        return self.report(now_ms)
+
+    def _suspect(self, now_ms: float) -> list[Output]:
+        """Say who has not been heard of for too long; not all at once, because one such message is enough."""
+        standing, options = self._standing, self._standing.options
+        here = standing.roster.here()
+        late_ms = now_ms - options.dead_ms
+        outputs: list[Output] = []
+        for member in here:
+            view = standing.roster.views[member]
+            if member == standing.me or view.heard_ms > late_ms:
+                continue
+            rank = min(sum(other < standing.me and other != member for other in here), _RANKS_MAX)
+            if view.heard_ms > late_ms - 2 * options.report_ms * rank:
+                continue
+            stamp, sent = standing.send(GONE, encode_gone(member, standing.member.clock.get(member, 0)))
+            standing.roster.end(member, IS_GONE, stamp, now_ms)
+            outputs.extend([*sent, Gone(member, view.name)])
+        return outputs
+
+    def _ask(self, now_ms: float) -> list[Output]:
+        standing = self._standing
+        outputs: list[Output] = []
+        for step in standing.repairs.plan(now_ms, standing.is_here):
+            if isinstance(step, GiveUp):
+                outputs.extend(standing.give_up(step, now_ms))
+            else:
+                standing.counts.asked += 1
+                frame = AskFrame(standing.me, step.member, step.first, step.last)
+                outputs.append(Send(step.of, encode_frame(frame)))
+        return outputs
+
+    def _forget(self, now_ms: float) -> list[Output]:
+        """Drop what everybody has, and who has left or is gone when everybody has all that it sent."""
+        standing, clock = self._standing, self._standing.member.clock
+        others = [member for member in standing.roster.waited_for(now_ms) if member != standing.me]
+        for sender in standing.retained.senders():
+            standing.retained.drop_up_to(sender, min(standing.reports.stable(sender, others), clock.get(sender, 0)))
+        outputs: list[Output] = []
+        old_ms = now_ms - _OLD * standing.options.forget_ms
+        for view in list(standing.roster.views.values()):
+            if view.member == standing.me or not standing.roster.may_forget(view, now_ms):
+                continue
+            number = clock.get(view.member, 0)
+            if standing.reports.is_agreed(view.member, number, others, or_unknown=view.ended_ms < old_ms):
+                outputs.extend(standing.bury(view.member, now_ms))
+        return outputs

@@ -1,0 +1,85 @@
+"""What members were shown, and when, in a topic: for the diagrams of groups, and for whoever reads topics as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from pregon.causal.stamps import decode_stamp
+from pregon.clock import INSTANT_US_MAX
+from pregon.errors import AlreadyExists, BadRequest, NotFound, PregonError
+from pregon.hub.hub import Hub
+from pregon.limits import GROUP_REPORT_ROWS_MAX
+from pregon.model.catalog import Retention, Topic
+from pregon.model.events import JSON_CONTENT_TYPE
+from pregon.model.group import DELIVERIES_TOPIC, PRODUCER
+from pregon.model.message import Outgoing
+from pregon.store.ticket import Ticket
+from pregon.wire.groups import Report
+
+_KEPT = Retention(age_ms=30 * 24 * 60 * 60 * 1_000, bytes_max=1024 * 1024 * 1024)
+_encode = msgspec.json.Encoder().encode
+
+
+class DeliveriesLog:
+    """Writes what members report."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._is_topic_there = False
+
+    def write(self, report: Report, member: int, name: str) -> Ticket[int]:
+        """Store a report; how many rows it had. Raises BadRequest for one that is wrong."""
+        if len(report.rows) > GROUP_REPORT_ROWS_MAX:
+            raise BadRequest(f"a report has at most {GROUP_REPORT_ROWS_MAX} rows")
+        for row in report.rows:
+            decode_stamp(row.stamp)
+            if row.waited_for:
+                decode_stamp(row.waited_for)
+            if not 0 <= row.received_us <= row.delivered_us <= INSTANT_US_MAX:
+                raise BadRequest("a message is shown after it came: give both in microseconds since 1970")
+        body = _encode({"group": report.group, "member": member, "name": name, "rows": report.rows})
+        message = Outgoing(body, None, report.group, JSON_CONTENT_TYPE)
+        answer: Ticket[int] = Ticket()
+
+        def publish() -> None:
+            try:
+                self._hub.publish(DELIVERIES_TOPIC, PRODUCER, message).when_done(published)
+            except PregonError as error:
+                answer.fail(error)
+
+        def published(ticket: Ticket[Any]) -> None:
+            try:
+                ticket.value()
+            except NotFound as error:
+                # Somebody deleted the topic: it is made again with the next report.
+                self._is_topic_there = False
+                answer.fail(error)
+            except PregonError as error:
+                answer.fail(error)
+            else:
+                answer.resolve(len(report.rows))
+
+        if self._is_topic_there:
+            publish()
+            return answer
+        self._make_topic(answer, publish)
+        return answer
+
+    def _make_topic(self, answer: Ticket[int], publish: Callable[[], None]) -> None:
+        entry = Topic(name=DELIVERIES_TOPIC, description="What members of groups were shown, and when", retention=_KEPT)
+
+        def made(ticket: Ticket[Any]) -> None:
+            try:
+                ticket.value()
+            except AlreadyExists:
+                pass  # Somebody gave it another retention, which stays.
+            except PregonError as error:
+                answer.fail(error)
+                return
+            self._is_topic_there = True
+            publish()
+
+        self._hub.create(entry).when_done(made)

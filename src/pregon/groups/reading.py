@@ -1,0 +1,108 @@
+"""What members read: the log of their group from a number on, waiting for more; and how two messages relate."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import Connection
+
+from pregon.causal.history import History
+from pregon.causal.message import CausalMessage
+from pregon.causal.stamps import decode_stamp
+from pregon.errors import NotAMember, NotFound, PregonError
+from pregon.groups.rolls import no_group, records_of
+from pregon.hub.hub import Hub
+from pregon.hub.options import LogRead
+from pregon.hub.reading import LogQuery, read_log
+from pregon.limits import BATCH_BYTES_MAX, GROUP_SEEN_BEHIND_MAX, PULL_MESSAGES_MAX, WAIT_MS_MAX
+from pregon.model.group import topic_of
+from pregon.store import groups as rows
+from pregon.store.ticket import Ticket, pass_on
+from pregon.wire.groups import Read
+
+_REMEMBERED_MAX = 20_000
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What a member may read."""
+
+    member: int
+    first_seq: int
+    traced: bool = False
+
+
+class Reading:
+    """Reads for members."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._grants: dict[tuple[int, str], Grant] = {}
+
+    def forget(self) -> None:
+        """Somebody joined or left: what each may read is looked up again."""
+        self._grants.clear()
+
+    def require(self, connection: Connection, participant_id: int, group: str) -> Grant:
+        """What a participant may read of a group; raises NotFound or NotAMember."""
+        key = (participant_id, group)
+        grant = self._grants.get(key)
+        if grant is not None:
+            return grant
+        row = rows.find_group(connection, group)
+        if row is None:
+            raise no_group(group)
+        found = [one for one in rows.list_members(connection, row.id) if one.participant_id == participant_id]
+        if not found:
+            raise NotAMember(f"you are not a member of {group}: join it first")
+        grant = Grant(found[0].member, 1 if row.history else found[0].joined_seq, row.traced)
+        if len(self._grants) >= _REMEMBERED_MAX:
+            self._grants.clear()
+        self._grants[key] = grant
+        return grant
+
+    def read(self, participant_id: int, wanted: Read) -> Ticket[LogRead]:
+        """The messages after a number; waits for some, if asked to, when there are none."""
+        hub, topic = self._hub, topic_of(wanted.group)
+        answer: Ticket[LogRead] = Ticket()
+        version = hub.waiting.version(topic)
+
+        def look(connection: Connection) -> LogRead:
+            grant = self.require(connection, participant_id, wanted.group)
+            first_seq = max(wanted.after_seq + 1, grant.first_seq)
+            query = LogQuery(topic, first_seq, None, min(wanted.max, PULL_MESSAGES_MAX), wanted.bytes_max)
+            return read_log(connection, query)
+
+        def looked(ticket: Ticket[LogRead]) -> None:
+            try:
+                found = ticket.value()
+                if found.batches or wanted.wait_ms <= 0:
+                    answer.resolve(found)
+                    return
+                news = hub.wait_for_news(topic, version, min(wanted.wait_ms, WAIT_MS_MAX))
+                answer.give_up = news.abandon
+                news.when_done(lambda _: pass_on(lambda: hub.read(look), answer))
+            except PregonError as error:
+                answer.fail(error)
+
+        hub.read(look, is_small=True).when_done(looked)
+        return answer
+
+
+def read_relation(connection: Connection, group: str, one: str, other: str) -> str:
+    """How a message of a group stands to another; `forgotten` for what is older than the newest few thousand."""
+    first, second = decode_stamp(one), decode_stamp(other)
+    row = rows.find_group(connection, group)
+    if row is None:
+        raise no_group(group)
+    history = History(GROUP_SEEN_BEHIND_MAX)
+    next_seq = max(row.tail_seq, row.head_seq - GROUP_SEEN_BEHIND_MAX + 1)
+    while next_seq <= row.head_seq:
+        query = LogQuery(topic_of(group), next_seq, row.head_seq, PULL_MESSAGES_MAX, BATCH_BYTES_MAX)
+        batches = read_log(connection, query).batches
+        if not batches:
+            break
+        for record in (record for batch in batches for record in records_of(batch)):
+            history.add(CausalMessage(record.stamp, record.after))
+        next_seq = batches[-1].last_seq + 1
+    if first not in history and second not in history and first != second:
+        raise NotFound(f"{group} has neither {one} nor {other} among its newest {GROUP_SEEN_BEHIND_MAX} messages")
+    return history.relation(first, second).value
