@@ -1,5 +1,5 @@
-"""Who may do what: every command of PREGON/1, with every kind of the service broker's; every route of HTTP and every
-operation of SOAP, each with who may.
+"""Who may do what: every command of PREGON/1, with every kind of the service broker's and of groups; every route of
+HTTP and every operation of SOAP, each with who may.
 
 Only tables: `test_authorisation` asks every door for all of it, in the name of everybody.
 """
@@ -28,9 +28,12 @@ class Names(NamedTuple):
     producer: str = "registry"
     subscriber: str = "bank"
     token: str = "read"
+    group: str = "plaza"
 
 
-NOBODYS = Names("no-such-topic", "no-such-producer", "no-such-subscriber", "no-such-token")
+NOBODYS = Names("no-such-topic", "no-such-producer", "no-such-subscriber", "no-such-token", "no-such-group")
+PARTICIPANT, LEAVER = "{participant}", "{leaver}"
+"""The token of a participant that is a member of the group; the token of another one for each request."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Asked:
 
 SUBSCRIPTION = {"topic": "{topic}", "subscriber": "{subscriber}"}
 PUBLICATION = {"topic": "{topic}", "producer": "{producer}", "id": "x"}
+_OF_GROUP = {"group": "{group}", "token": PARTICIPANT}
 COMMANDS: dict[Command, Asked] = {
     Command.PING: Asked(ANYBODY, {}),
     Command.PUBLISH: Asked(PUBLISHER, PUBLICATION),
@@ -67,6 +71,13 @@ COMMANDS: dict[Command, Asked] = {
     Command.SHOW: Asked(RECEIVER | READERS, {"kind": "subscription", "names": ["{topic}", "{subscriber}"]}),
     Command.LIST: Asked(READERS, {"kind": "topic", "names": ["{topic}"]}),
     Command.STATUS: Asked(READERS, {}),
+    Command.GROUP_JOIN: Asked(ANYBODY, _OF_GROUP, asks_for_key=True),
+    Command.GROUP_LEAVE: Asked(ANYBODY, _OF_GROUP, spoils=True, asks_for_key=True),
+    Command.GROUP_SEND: Asked(ANYBODY, _OF_GROUP, asks_for_key=True),
+    Command.GROUP_READ: Asked(ANYBODY, _OF_GROUP, asks_for_key=True),
+    Command.GROUP_REPORT: Asked(ANYBODY, {**_OF_GROUP, "rows": []}, asks_for_key=True),
+    Command.GROUP_MINE: Asked(ANYBODY, {"token": PARTICIPANT}, asks_for_key=True),
+    Command.GROUP_PRIVATE: Asked(ANYBODY, {"token": PARTICIPANT, "with": "luis"}, asks_for_key=True),
 }
 _CURVE_KEY = {"name": "tarifas", "public": "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"}
 KINDS: dict[tuple[Command, str], Asked] = {
@@ -85,8 +96,25 @@ KINDS: dict[tuple[Command, str], Asked] = {
     (Command.CREATE, "curve-key"): Asked(ADMINS, {"entry": _CURVE_KEY}),
     (Command.LIST, "curve-key"): Asked(ADMINS, {}),
     (Command.DELETE, "curve-key"): Asked(ADMINS, {"names": ["tarifas"]}),
+    (Command.CREATE, "group"): Asked(
+        ANYBODY, {"entry": {"name": "{group}", "token": PARTICIPANT}}, spoils=True, asks_for_key=True
+    ),
+    (Command.SHOW, "group"): Asked(ANYBODY, {"names": ["{group}", PARTICIPANT]}, asks_for_key=True),
+    (Command.LIST, "group"): Asked(ANYBODY, {"names": [PARTICIPANT]}, asks_for_key=True),
+    (Command.UPDATE, "group"): Asked(ADMINS, {"names": ["{group}"], "values": {}}),
+    (Command.DELETE, "group"): Asked(ADMINS, {"names": ["{group}"]}, spoils=True),
+    (Command.CREATE, "participant"): Asked(ANYBODY, {"entry": {"name": "luis"}}, asks_for_key=True),
+    (Command.LIST, "participant"): Asked(READERS, {}),
+    (Command.UPDATE, "participant"): Asked(
+        ANYBODY, {"names": [PARTICIPANT], "values": {"name": "ana"}}, asks_for_key=True
+    ),
+    (Command.DELETE, "participant"): Asked(ANYBODY, {"names": [LEAVER]}, asks_for_key=True),
+    (Command.LIST, "member"): Asked(ANYBODY, {"names": ["{group}", PARTICIPANT]}, asks_for_key=True),
+    (Command.DELETE, "member"): Asked(OPERATORS, {"names": ["{group}", "99"]}),
+    (Command.SHOW, "group-trace"): Asked(ANYBODY, {"names": ["{group}", "", "", PARTICIPANT]}, asks_for_key=True),
+    (Command.SHOW, "relation"): Asked(ANYBODY, {"names": ["{group}", "1:1", "2:1", PARTICIPANT]}, asks_for_key=True),
 }
-"""What is asked of the service broker with the commands of the catalogue; what is not here cannot be asked."""
+"""What is asked of the service broker and of groups with the commands of the catalogue; what is not here cannot be."""
 OF_KINDS = (Command.CREATE, Command.UPDATE, Command.DELETE, Command.SHOW, Command.LIST)
 """Commands that name a kind."""
 _SETTLE = "/v1/topics/{topic}/subscriptions/{subscriber}"
@@ -150,6 +178,28 @@ ROUTES: dict[str, Asked] = {
     "POST /v1/curve-keys": Asked(ADMINS, _CURVE_KEY),
     "GET /v1/curve-keys": Asked(ADMINS),
     "DELETE /v1/curve-keys/{name}": Asked(ADMINS),
+    "POST /v1/participants": Asked(ANYBODY, {"name": "luis"}, asks_for_key=True),
+    "GET /v1/participants": Asked(READERS),
+    "PATCH /v1/participants/me": Asked(ANYBODY, {"name": "ana"}, asks_for_key=True),
+    "DELETE /v1/participants/me": Asked(ANYBODY, spoils=True, asks_for_key=True),
+    "GET /v1/participants/me/groups": Asked(ANYBODY, asks_for_key=True),
+    "POST /v1/groups": Asked(ANYBODY, {"name": "{group}"}, asks_for_key=True),
+    "GET /v1/groups": Asked(ANYBODY, asks_for_key=True),
+    "GET /v1/groups/socket": Asked(ANYBODY),
+    "GET /v1/groups/{group}": Asked(ANYBODY, asks_for_key=True),
+    "PATCH /v1/groups/{group}": Asked(ADMINS, {}),
+    "DELETE /v1/groups/{group}": Asked(ADMINS, spoils=True),
+    "GET /v1/groups/{group}/members": Asked(ANYBODY, asks_for_key=True),
+    "POST /v1/groups/{group}/members": Asked(ANYBODY, {}, asks_for_key=True),
+    "DELETE /v1/groups/{group}/members/me": Asked(ANYBODY, spoils=True, asks_for_key=True),
+    "DELETE /v1/groups/{group}/members/{member}": Asked(OPERATORS),
+    "POST /v1/groups/{group}/messages": Asked(ANYBODY, "x", asks_for_key=True),
+    "GET /v1/groups/{group}/messages": Asked(ANYBODY, asks_for_key=True),
+    "GET /v1/groups/{group}/messages/{stamp}/relation": Asked(ANYBODY, {"to": "1:1"}, asks_for_key=True),
+    "GET /v1/groups/{group}/trace": Asked(ANYBODY, asks_for_key=True),
+    "GET /groups/{group}/diagram": Asked(ANYBODY, asks_for_key=True),
+    "GET /groups/{group}/diagram.svg": Asked(ANYBODY, asks_for_key=True),
+    "POST /v1/private": Asked(ANYBODY, {"with": "luis"}, asks_for_key=True),
     "GET /metrics": Asked(READERS),
     "GET /v1/status": Asked(READERS),
     **{f"GET /{path}": Asked(EVERYBODY) for path in ("healthz", "readyz", "v1/openapi.json", "docs", "docs/{file}")},

@@ -15,6 +15,7 @@ import httpx
 import msgspec
 import pytest
 
+from pregon.edges.dispatch_groups import KINDS as GROUP_KINDS
 from pregon.edges.dispatch_services import KINDS as BROKER_KINDS
 from pregon.edges.http.api import make_router
 from pregon.edges.http.machines import join_frames, split_frames
@@ -24,18 +25,22 @@ from pregon.hub.access import NewKey
 from pregon.hub.hub import Hub
 from pregon.model.batch import encode, pack
 from pregon.model.catalog import Producer, Subscriber, Subscription, Topic
+from pregon.model.group import Group
 from pregon.model.message import Outgoing
 from pregon.testing import RunningHub, run_hub
 from pregon.wire.commands import Command
+from pregon.wire.groups import Join
 
 from .permissions import (
     COMMANDS,
     EVERYBODY,
     KINDS,
     KNOWN,
+    LEAVER,
     NOBODYS,
     OF_KINDS,
     OPERATIONS,
+    PARTICIPANT,
     READERS,
     ROUTES,
     WRONG,
@@ -49,8 +54,10 @@ Said = Command | tuple[Command, str]
 """A command, or one with the kind that it names."""
 IN_PATHS = {
     "seq": 1, "key": "0" * 12, "secret": "0" * 12, "file": "docs.css", "type": "sqrt", "id": "no-such-request",
-    "number": 1, "name": "tarifas",
+    "number": 1, "name": "tarifas", "stamp": "2:1", "member": 99,
 }  # fmt: skip
+LEAVERS = 200
+"""Participants that take part until somebody tries whether they may leave."""
 REQUEST_FIELDS: dict[Command, tuple[str, ...]] = {
     Command.CREATE: ("entry",),
     Command.UPDATE: ("names", "values"),
@@ -102,6 +109,16 @@ def make_people(hub: Hub) -> dict[str, str]:
     }
 
 
+def make_participants(running: RunningHub) -> list[str]:
+    """Tokens: of a member of the group, and of those who may leave. Of nobody's key, because the hub is open still."""
+    groups, nobody = running.server.groups, running.server.gate.identify("")
+    names = ["ana", "luis", *(f"leaver {number}" for number in range(LEAVERS))]
+    tokens = [groups.enroll(nobody, name).result().token for name in names]
+    groups.create_group(nobody, Group(name="plaza"), tokens[0]).result()
+    groups.join(nobody, Join(group="plaza", token=tokens[0])).result()
+    return [tokens[0], *tokens[2:]]
+
+
 class Told(NamedTuple):
     """The answer: its code, empty for a success, and all of it, without the names."""
 
@@ -112,8 +129,11 @@ class Told(NamedTuple):
 class Doors:
     """A hub, its people, and how to ask at each of its doors."""
 
-    def __init__(self, running: RunningHub, keys: dict[str, str], peer: RawPeer, *, is_locked: bool) -> None:
+    def __init__(
+        self, running: RunningHub, keys: dict[str, str], tokens: list[str], peer: RawPeer, *, is_locked: bool
+    ) -> None:
         self.keys = keys
+        self._participant, *self._leavers = tokens
         self._is_locked = is_locked
         self._peer = peer
         self._http = httpx.Client(base_url=running.http, timeout=10)
@@ -130,7 +150,7 @@ class Doors:
 
     def fast_lane(self, what: Said, asked: Asked, who: str, names: Names) -> Told:
         """A command over ZeroMQ."""
-        command, fields = _command(what, asked, names)
+        command, fields = self._command(what, asked, names)
         answer = self._peer.ask(
             command, {**fields, **({"auth": self.keys[who]} if who != "nobody" else {})}, _payload(command)
         )
@@ -138,7 +158,7 @@ class Doors:
 
     def frames(self, what: Said, asked: Asked, who: str, names: Names) -> Told:
         """The same over HTTP, with the key in its header."""
-        command, fields = _command(what, asked, names)
+        command, fields = self._command(what, asked, names)
         body = join_frames([prelude(command), header(**fields), *_payload(command)])
         reply = self._http.post("/v1/frames", content=body, headers=self._bearer(who, "application/vnd.pregon.frames"))
         if reply.status_code != 200:
@@ -155,6 +175,7 @@ class Doors:
         says = fill_in(asked.says, names)
         sent = self._bearer(who, "text/plain" if isinstance(says, str) else "application/json")
         sent["Pregon-Producer"] = names.producer
+        sent["Pregon-Participant"] = self._leavers.pop() if what.endswith("/me") and asked.spoils else self._participant
         more: dict[str, Any] = {"params": says} if method == "GET" else {}
         if method != "GET" and says is not None:
             more = {"content": says if isinstance(says, str) else json.dumps(says)}
@@ -177,20 +198,21 @@ class Doors:
             return Told("", b"")
         return Told(reply.fault.error_code, _blank(reply.content, names))
 
+    def _command(self, what: Said, asked: Asked, names: Names) -> tuple[Command, dict[str, Any]]:
+        """A command and the fields of its header, with the kind if it has one."""
+        text = json.dumps(fill_in(asked.says, names)).replace(PARTICIPANT, self._participant)
+        fields = json.loads(text.replace(LEAVER, self._leavers.pop()) if LEAVER in text else text)
+        return (what[0], {"kind": what[1], **fields}) if isinstance(what, tuple) else (what, fields)
+
     def _bearer(self, who: str, content_type: str) -> dict[str, str]:
         said = {"Content-Type": content_type}
         return {**said, "Authorization": f"Bearer {self.keys[who]}"} if who != "nobody" else said
 
 
-def _command(what: Said, asked: Asked, names: Names) -> tuple[Command, dict[str, Any]]:
-    """A command and the fields of its header, with the kind if it has one."""
-    fields = fill_in(asked.says, names)
-    return (what[0], {"kind": what[1], **fields}) if isinstance(what, tuple) else (what, fields)
-
-
 def _payload(command: Command) -> list[bytes]:
     packed = bytes(encode(pack([Outgoing(b"x", "in a batch")], [1])))
-    return {Command.PUBLISH: [b"x"], Command.PUBLISH_BATCH: [packed]}.get(command, [])
+    payloads = {Command.PUBLISH: [b"x"], Command.PUBLISH_BATCH: [packed], Command.GROUP_SEND: [b"x"]}
+    return payloads.get(command, [])
 
 
 def _told(reply: httpx.Response, names: Names) -> Told:
@@ -208,7 +230,8 @@ def _blank(words: bytes, names: Names) -> bytes:
 def doors(request: pytest.FixtureRequest) -> Iterator[Doors]:
     with run_hub(require_keys=request.param == "locked") as running, connected(running.url) as peer:
         is_locked = request.param == "locked"
-        found = Doors(running, make_people(running.server.hub), peer, is_locked=is_locked)
+        tokens = make_participants(running)
+        found = Doors(running, make_people(running.server.hub), tokens, peer, is_locked=is_locked)
         yield found
         found.close()
 
@@ -227,8 +250,9 @@ def test_everything_that_can_be_asked_is_in_a_table() -> None:
     assert tabled == (set(Command), routes, operations)
 
 
-def test_every_kind_of_the_broker_is_in_the_table_and_nothing_else_can_be_asked_of_it(doors: Doors) -> None:
-    unclassified = [(command, kind) for command in OF_KINDS for kind in BROKER_KINDS if (command, kind) not in KINDS]
+def test_every_kind_of_the_broker_and_of_groups_is_in_the_table_and_nothing_else_can_be_asked(doors: Doors) -> None:
+    kinds = {*BROKER_KINDS, *GROUP_KINDS}
+    unclassified = [(command, kind) for command in OF_KINDS for kind in sorted(kinds) if (command, kind) not in KINDS]
     says = {"names": ["x"], "values": {}, "entry": {}}
 
     told = {}
@@ -236,7 +260,7 @@ def test_every_kind_of_the_broker_is_in_the_table_and_nothing_else_can_be_asked_
         wanted = {name: says[name] for name in REQUEST_FIELDS[command]}
         told[command, kind] = doors.fast_lane((command, kind), Asked(set(), wanted), "admin", Names()).code
 
-    assert {kind for _, kind in KINDS} == set(BROKER_KINDS)
+    assert {kind for _, kind in KINDS} == kinds
     assert told == dict.fromkeys(unclassified, "bad_request")
 
 

@@ -163,9 +163,9 @@ class Hearing:
         standing = self._standing
         if frame.to != standing.me or standing.phase in (Phase.OUT, Phase.DONE):
             return []
-        if standing.entry is None:
-            # Who is in is put out only by one that it knows, and only because it is forgotten there: an answer to a
-            # request to join may come late, when the request has been granted.
+        if standing.phase is not Phase.JOINING:
+            # Who is in, or comes back, is put out only by one that it knows, and only because it is forgotten there: an
+            # answer to a request to join may come late, when the request has been granted.
             if frame.code != NotFound.code or frame.sender not in standing.roster.views:
                 return []
             if standing.phase is Phase.LEAVING:

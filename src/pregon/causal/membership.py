@@ -102,7 +102,7 @@ class Roster:
             if frame.group != group:
                 return NotFound("this is not the group that you were in: join it as another member")
             if view is not None and view.state == HAS_LEFT:
-                return AlreadyExists(f"member {number} has left this group: join as another member")
+                return NotFound(f"member {number} has left this group: join as another member")
             return None
         if view is not None or number in self.tombstones:
             return AlreadyExists(f"member {number} is or was in this group: join as another member")

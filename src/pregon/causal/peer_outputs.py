@@ -33,7 +33,7 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True):
     leave_ms: int = 5_000
     """How long one who leaves stays at most until the others have its last messages."""
     ask_ms: int = 100
-    """How long a missing message is waited for before it is asked for; then twice as long each time, up to 32 times."""
+    """How long a missing message is waited for before it is asked for; between questions, 2 to 16 times as long."""
     asks_max: int = 64
     """Members about whose messages one tick asks."""
     ask_messages_max: int = 256

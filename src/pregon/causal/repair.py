@@ -12,7 +12,7 @@ Promises:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import msgspec
 
@@ -21,7 +21,7 @@ from pregon.causal.peer_frames import CLOCK_MEMBERS_MAX, Card, LostFrame
 from pregon.causal.peer_outputs import PeerOptions
 
 _RANGES_MAX = 8
-_BACKOFF_MAX = 5
+_BACKOFF_MAX = 4
 
 Holders = Callable[[int, int], list[int]]
 
@@ -49,8 +49,9 @@ class _Chase(msgspec.Struct):
     """What is done about the missing messages of one member."""
 
     first: int
-    since_ms: float
     next_ms: float
+    alone_ms: float | None = None
+    """Since when nobody has it who could be asked."""
     tries: int = 0
     lost: dict[int, int] = msgspec.field(default_factory=dict)
     """Who has said to have forgotten them, and up to which."""
@@ -99,6 +100,12 @@ class Repairs:
         if chase is not None and frame.first <= chase.first <= frame.last:
             chase.lost[frame.sender] = frame.last
             chase.card = card or chase.card
+            # The next one is asked at once: this was an answer, not a silence.
+            chase.next_ms = 0.0
+
+    def wants(self, member: int) -> bool:
+        """Whether something of a member is missing."""
+        return member in self._chases
 
     def forget(self, member: int) -> None:
         """Nothing more is wanted of a member."""
@@ -108,25 +115,26 @@ class Repairs:
         for chase in self._chases.values():
             chase.lost.pop(member, None)
 
-    def plan(self, now_ms: float, is_here: Callable[[int], bool]) -> list[Ask | GiveUp]:
-        """What to do about what is missing now."""
+    def plan(self, now_ms: float, here: Container[int], able: Container[int]) -> list[Ask | GiveUp]:
+        """What to do about what is missing now. Who is `here` was heard of lately; who is `able` may yet come back."""
         wanted = self._wanted(now_ms)
         for sender in [sender for sender in self._chases if sender not in wanted]:
             del self._chases[sender]
         due: list[tuple[float, int]] = []
-        for sender, _ in wanted.items():
+        for sender in wanted:
             first = self._member.clock.get(sender, 0) + 1
             chase = self._chases.get(sender)
             if chase is None:
-                self._chases[sender] = _Chase(first, now_ms, now_ms + self._options.ask_ms)
+                self._chases[sender] = _Chase(first, now_ms + self._options.ask_ms)
             elif chase.first != first:
-                # Some of it came: go on at once, and begin again with the one who sent it.
-                self._chases[sender] = _Chase(first, now_ms, min(chase.next_ms, now_ms + self._options.ask_ms))
+                # Some of it came: go on soon, and begin again with the one who sent it.
+                next_ms = min(chase.next_ms, now_ms + self._options.ask_ms)
+                self._chases[sender] = _Chase(first, next_ms, chase.alone_ms)
             elif chase.next_ms <= now_ms:
                 due.append((chase.next_ms, sender))
         plan: list[Ask | GiveUp] = []
         for _, sender in sorted(due)[: self._options.asks_max]:
-            plan.extend(self._chase(sender, wanted[sender], now_ms, is_here(sender)))
+            plan.extend(self._chase(sender, wanted[sender], now_ms, here, able))
         return plan
 
     def _wanted(self, now_ms: float) -> dict[int, int]:
@@ -145,24 +153,40 @@ class Repairs:
                     del wanted[sender]
         return wanted
 
-    def _chase(self, sender: int, last: int, now_ms: float, is_here: bool) -> list[Ask | GiveUp]:
+    def _chase(
+        self, sender: int, last: int, now_ms: float, here: Container[int], able: Container[int]
+    ) -> list[Ask | GiveUp]:
         chase = self._chases[sender]
-        holders = self._holders(sender, chase.first)
-        asked = [holder for holder in holders if holder != self._member.me and chase.lost.get(holder, 0) < chase.first]
         ranges = self._ranges(sender, chase.first, last)
-        if not asked and ranges:
-            lost = min((number for holder, number in chase.lost.items() if holder in holders), default=0)
+        if not ranges:
+            # All of it is held back here already, and waits for something else.
+            return []
+        holders = [one for one in self._holders(sender, chase.first) if one == sender or one in able]
+        may_have = [one for one in holders if one != self._member.me and chase.lost.get(one, 0) < chase.first]
+        if may_have or sender in here:
+            chase.alone_ms = None
+        elif chase.alone_ms is None:
+            chase.alone_ms = now_ms
+        if not may_have:
+            lost = min((chase.lost[one] for one in holders if one in chase.lost), default=0)
             if lost:
                 return [GiveUp(sender, chase.first, min(lost, ranges[0][1]), chase.card)]
-            if not is_here and now_ms - chase.since_ms >= self._options.forget_ms:
+            if chase.alone_ms is not None and now_ms - chase.alone_ms >= self._options.forget_ms:
                 return [GiveUp(sender, chase.first, ranges[0][1], chase.card)]
-        # Who sent it is asked even if it has not said that it has it: it may say that there is no such message.
-        if is_here and sender not in holders and sender != self._member.me:
-            asked.insert(0, sender)
-        of = asked[chase.tries % len(asked)] if asked else None
+        of = self._choose(sender, may_have, chase.tries, here)
         chase.tries += 1
-        chase.next_ms = now_ms + self._options.ask_ms * 2 ** min(chase.tries, _BACKOFF_MAX)
+        # A lost question or answer is more likely than a busy member: only the fourth silence makes the waits longer.
+        chase.next_ms = now_ms + self._options.ask_ms * 2 ** min(max(chase.tries - 2, 1), _BACKOFF_MAX)
         return [] if of is None else [Ask(of, sender, first, end) for first, end in ranges]
+
+    def _choose(self, sender: int, may_have: list[int], tries: int, here: Container[int]) -> int | None:
+        """Whom to ask: every other time who sent it; else those who are here in turn, or those who are not."""
+        others = [one for one in may_have if one != sender]
+        others = [one for one in others if one in here] or others
+        # Who sent it is asked even if it has not said that it has it: it may say that there is no such message.
+        if sender != self._member.me and (sender in here or sender in may_have) and (tries % 2 == 0 or not others):
+            return sender
+        return others[tries // 2 % len(others)] if others else None
 
     def _ranges(self, sender: int, first: int, last: int) -> list[tuple[int, int]]:
         """What is missing of first..last and is not held back already, a bounded part of it."""

@@ -84,7 +84,10 @@ class Upkeep:
     def _ask(self, now_ms: float) -> list[Output]:
         standing = self._standing
         outputs: list[Output] = []
-        for step in standing.repairs.plan(now_ms, standing.is_here):
+        lately_ms = now_ms - 2 * standing.options.beat_ms
+        views = standing.roster.views.values()
+        here = {view.member for view in views if view.is_here and view.heard_ms > lately_ms} - {standing.me}
+        for step in standing.repairs.plan(now_ms, here, frozenset(standing.roster.waited_for(now_ms))):
             if isinstance(step, GiveUp):
                 outputs.extend(standing.give_up(step, now_ms))
             else:
@@ -103,6 +106,8 @@ class Upkeep:
         old_ms = now_ms - _OLD * standing.options.forget_ms
         for view in list(standing.roster.views.values()):
             if view.member == standing.me or not standing.roster.may_forget(view, now_ms):
+                continue
+            if standing.repairs.wants(view.member):
                 continue
             number = clock.get(view.member, 0)
             if standing.reports.is_agreed(view.member, number, others, or_unknown=view.ended_ms < old_ms):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect
-from pregon.cli.group_trace import commands
+from pregon.cli.group_trace import commands, participant_token
 from pregon.cli.output import console, show_fields, show_rows, tell
 from pregon.errors import BadRequest, NotFound
 from pregon.model.group import INVITED, OPEN
@@ -31,6 +31,12 @@ _TracedOption = Annotated[
 ]
 _COLUMNS = ("name", "members", "head_seq", "access", "description")
 _MEMBER_COLUMNS = ("member", "name", "kind", "is_here", "number", "joined_seq")
+
+
+def _token() -> list[str]:
+    """Who asks, if the user is a participant: private groups are told only to who is in them."""
+    token = participant_token()
+    return [token] if token else []
 
 
 def _given(
@@ -69,6 +75,8 @@ def create(
 ) -> None:
     """Make a group, to be joined with `pregon chat` or from a program."""
     values = _given(description, invited, invite, history, traced)
+    if token := participant_token():
+        values["token"] = token
     with connect(hub) as client:
         entry = client.create("group", name=name, stride=hubs, offset=this - 1, **values)
     show_fields(entry, as_json=as_json)
@@ -102,7 +110,7 @@ def list_groups(
 ) -> None:
     """List groups, by name."""
     with connect(hub) as client:
-        rows = client.list("group", after=[after] if after else [], max=max)
+        rows = client.list("group", names=_token(), after=[after] if after else [], max=max)
     show_rows(rows, _COLUMNS, as_json=as_json, empty=tell("none yet", "todavía no hay ninguno"))
 
 
@@ -110,7 +118,7 @@ def list_groups(
 def show(name: _NameArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Show a group."""
     with connect(hub) as client:
-        entry = client.show("group", name)
+        entry = client.show("group", name, *_token())
     if not as_json and isinstance(entry.get("members"), list):
         entry["members"] = [member["name"] for member in entry["members"]]
     show_fields(entry, as_json=as_json)
@@ -120,7 +128,7 @@ def show(name: _NameArgument, hub: HubOption = None, as_json: JsonOption = False
 def list_members(name: _NameArgument, hub: HubOption = None, as_json: JsonOption = False) -> None:
     """Who is in a group, and who of them is here."""
     with connect(hub) as client:
-        rows = client.list("member", names=[name])
+        rows = client.list("member", names=[name, *_token()])
     show_rows(rows, _MEMBER_COLUMNS, as_json=as_json, empty=tell("nobody", "nadie"))
 
 

@@ -38,6 +38,10 @@ def trace(
     lang: Annotated[str | None, typer.Option("--lang", metavar="es|en", help="Else as the locale says")] = None,
     theme: Annotated[str, typer.Option("--theme", help="light, dark, or auto: as the reader's system says")] = "auto",
     width: Annotated[int, typer.Option("--width", metavar="PIXELS", help="How wide to draw at least")] = 1_200,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", metavar="URL", help="Another hub in which the group lives; may be repeated"),
+    ] = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -50,7 +54,7 @@ def trace(
         raise BadRequest(f"{output} is drawn as its name says: end it in {' or '.join(_FORMS)}")
     if member and not why:
         raise BadRequest("--member is for --why: name the message too")
-    found = _fetch(name, first, last, hub)
+    found = _fetch_all(name, (first, last), hub, also or [])
     if output is not None:
         render = render_svg if output.suffix.lower() == ".svg" else render_page
         _write(output, render(found, options))
@@ -71,12 +75,36 @@ def trace(
         console(stderr=True).print(more, style="dim", markup=False)
 
 
-def _fetch(name: str, first: int, last: int, hub: str | None) -> GroupTrace:
+def participant_token() -> str:
+    """The token to show, if the user has set one: like a key, it is no option."""
+    return os.environ.get(PARTICIPANT_VARIABLE, "")
+
+
+def _fetch_all(name: str, part: tuple[int, int], hub: str | None, others: list[str]) -> GroupTrace:
+    """A part of what a hub has, and what the others have of the same time."""
+    from pregon.groups.trace import MESSAGES_MAX
+    from pregon.groups.trace_merging import between, merge_traces
+
+    found = _fetch(name, part, hub)
+    if not others:
+        return found
+    traces = [found]
+    for url in others:
+        theirs = _fetch(name, (0, 0), url)
+        if any(part) and found.messages:
+            # Numbers of a message are of one hub: in another one the same time is looked for.
+            theirs = _fetch(name, (max(1, theirs.head_seq - MESSAGES_MAX + 1), 0), url)
+            theirs = between(theirs, found.messages[0].accepted_us, found.messages[-1].accepted_us)
+        traces.append(theirs)
+    return merge_traces(traces)
+
+
+def _fetch(name: str, part: tuple[int, int], hub: str | None) -> GroupTrace:
     from pregon.groups.trace import GroupTrace
 
-    token = os.environ.get(PARTICIPANT_VARIABLE, "")
+    token = participant_token()
     with connect(hub) as client:
-        row = client.show("group-trace", name, str(first), str(last), *([token] if token else []))
+        row = client.show("group-trace", name, *map(str, part), *([token] if token else []))
     return msgspec.convert(row, GroupTrace)
 
 

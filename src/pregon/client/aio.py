@@ -6,6 +6,7 @@ One link, any number of calls at once: answers find their calls by the request's
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ from pregon.client.aio_producer import AsyncProducer
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.destination import Certificate, find_destination
 from pregon.client.follower import Follower
+from pregon.client.groups.aio_group import AsyncGroup
+from pregon.client.groups.aio_verbs import AsyncGroupVerbs
 from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.links import AsyncioLink, open_asyncio_link
 from pregon.client.outbox import ProducerOptions
@@ -33,8 +36,8 @@ CALLS_AT_ONCE_MAX = 1_000
 """Calls under way at once; one more waits for a place, so that neither side's queue overflows."""
 
 
-class AsyncClient(AsyncServiceVerbs):
-    """A connection to a hub, and to the services of its broker, for asyncio. Use it with `async with`."""
+class AsyncClient(AsyncServiceVerbs, AsyncGroupVerbs):
+    """A connection to a hub, to its groups and to the services of its broker, for asyncio. Use it with `async with`."""
 
     def __init__(
         self,
@@ -56,7 +59,9 @@ class AsyncClient(AsyncServiceVerbs):
         self._resends: set[asyncio.Task[None]] = set()
         self._places = asyncio.Semaphore(CALLS_AT_ONCE_MAX)
         self._curve = curve
+        self._certificates: dict[str, Any] = {"ca": ca, "certificate": certificate}
         self._broker: AsyncTalk | None = None
+        self._groups: weakref.WeakSet[AsyncGroup] = weakref.WeakSet()
         self._finding = asyncio.Lock()
 
     async def __aenter__(self) -> AsyncClient:
@@ -67,7 +72,8 @@ class AsyncClient(AsyncServiceVerbs):
         await self.close()
 
     async def close(self) -> None:
-        """Give the connection back; calls under way end with HubStopping."""
+        """Give the connections back, those of its groups too; calls under way end with HubStopping."""
+        await self._close_groups()
         broker, self._broker = self._broker, None
         if broker is not None:
             await broker.close()
@@ -141,6 +147,11 @@ class AsyncClient(AsyncServiceVerbs):
                 if self._broker is None:
                     self._broker = AsyncTalk(broker_of(await self.show("broker"), "front", self._curve, self.hub))
         return self._broker
+
+    def _sibling(self, hub: str = "") -> AsyncClient:
+        manner: dict[str, Any] = {"producer": self.default_producer, "timeout_ms": self.timeout_ms}
+        key, curve = self._destination.key, self._curve
+        return AsyncClient(hub or self.hub, key=key, curve=curve, **manner, **self._certificates)
 
     # Messages.
 

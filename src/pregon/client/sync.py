@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, Generic, TypeVar
@@ -17,6 +18,8 @@ from pregon.client import calls
 from pregon.client.calls import Call, Published, Pulled, PullOptions, as_outgoing
 from pregon.client.destination import Certificate, find_destination
 from pregon.client.follower import Follower
+from pregon.client.groups.group import Group
+from pregon.client.groups.verbs import GroupVerbs
 from pregon.client.link import DEFAULT_TIMEOUT_MS, unreachable
 from pregon.client.links import LOOK_MS, open_link
 from pregon.client.outbox import ProducerOptions
@@ -45,8 +48,8 @@ class _Asked(Generic[T]):
         self.answer: Answer | None = None
 
 
-class Client(ServiceVerbs):
-    """A connection to a hub, and to the services of its broker. Use it as a context manager, or `close` it."""
+class Client(ServiceVerbs, GroupVerbs):
+    """A connection to a hub, to its groups and to the services of its broker. Use it with `with`, or `close` it."""
 
     def __init__(
         self,
@@ -67,7 +70,9 @@ class Client(ServiceVerbs):
         self._asked: dict[int, _Asked[Any]] = {}
         self._lock = threading.RLock()
         self._curve = curve
+        self._certificates: dict[str, Any] = {"ca": ca, "certificate": certificate}
         self._broker: SyncTalk | None = None
+        self._groups: weakref.WeakSet[Group] = weakref.WeakSet()
         self._is_closed = False
 
     def __enter__(self) -> Client:
@@ -77,9 +82,10 @@ class Client(ServiceVerbs):
         self.close()
 
     def close(self) -> None:
-        """Give the connection back; calls under way in other threads end with HubStopping."""
+        """Give the connections back, those of its groups too; calls under way elsewhere end with HubStopping."""
         # Said before the lock is taken: who holds it in a long poll looks at this, and lets go.
         self._is_closed = True
+        self._close_groups()
         if self._broker is not None:
             self._broker.close()
         with self._lock:
@@ -156,6 +162,14 @@ class Client(ServiceVerbs):
                 if self._broker is None:
                     self._broker = SyncTalk(broker_of(self.show("broker"), "front", self._curve, self.hub))
         return self._broker
+
+    def _sibling(self, hub: str = "") -> Client:
+        manner: dict[str, Any] = {
+            "producer": self.default_producer,
+            "timeout_ms": self.timeout_ms,
+            "curve": self._curve,
+        }
+        return Client(hub or self.hub, key=self._destination.key, **manner, **self._certificates)
 
     # Messages.
 

@@ -2,7 +2,7 @@
 
 group         create, show, list, update, delete; with a token: in the name of who takes part
 participant   create (enroll), list; by its token: update (rename), delete (retire)
-member        list, of a group
+member        list, of a group; delete: take it off
 group-trace   show: who sent and who was shown what, in a part of a group's log
 relation      show: how a message of a group stands to another
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from pregon.edges.dispatch_answers import Written, convert, one_frame, write_count, write_messages
+from pregon.edges.dispatch_answers import Written, convert, one_frame, two_names, write_count, write_messages
 from pregon.errors import BadRequest
 from pregon.groups.desk import GroupsDesk
 from pregon.limits import INTEGER_MAX
@@ -83,6 +83,9 @@ def change_entry(desk: GroupsDesk | None, caller: Caller, command: Command, head
         return desk.retire(caller, _only(header.names))
     if command == Command.DELETE and kind == "group":
         return desk.delete_group(caller, _only(header.names))
+    if command == Command.DELETE and kind == "member":
+        group, member = two_names(header.names, "a member by its group and its number")
+        return desk.remove_member(caller, group, _number(member))
     raise BadRequest(f"{command.name} does nothing to a {kind}")
 
 

@@ -10,7 +10,7 @@ Each verb takes who asks first. Who takes part shows, besides, the token that it
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
@@ -29,11 +29,12 @@ from pregon.model.catalog import Subscriber, Subscription
 from pregon.model.group import HOSTED, MESSAGE, topic_of
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.security.callers import Caller, not_for
-from pregon.security.keys import READ, SUBSCRIBER
+from pregon.security.keys import OPERATE, READ, SUBSCRIBER
 from pregon.store.ticket import Ticket, pass_on, then
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Joined, Leave, Private, Read, Report, Send, Sent
 
+T = TypeVar("T")
 _SEND_OVERHEAD_BYTES = 600
 
 
@@ -126,16 +127,43 @@ class GroupsDesk(EntryDesk):
         def left(ticket: Ticket[tuple[Sent, str]]) -> None:
             try:
                 sent, subscriber = ticket.value()
-                if not subscriber:
-                    answer.resolve(sent)
-                    return
-                deleted = self._hub.delete("subscription", (topic_of(wanted.group), subscriber))
-                pass_on(lambda: then(deleted, lambda _: sent), answer)
             except PregonError as error:
                 answer.fail(error)
+                return
+            self._end_subscription(wanted.group, subscriber, sent, answer)
 
         self._as_person(caller, wanted.token, change).when_done(left)
         return answer
+
+    def remove_member(self, caller: Caller, group: str, member: int) -> Ticket[bool]:
+        """An operator takes a member off the roll: one that died without leaving, say; whether there was one."""
+        self._gate.rules.require(caller, OPERATE)
+
+        def change(transaction: Transaction) -> tuple[bool, str]:
+            found = membership.remove(transaction, self.rolls, group, member)
+            if found is not None and found.participant_id is not None:
+                self._moved(transaction, found.participant_id)
+            return found is not None, found.subscriber if found is not None else ""
+
+        answer: Ticket[bool] = Ticket()
+
+        def removed(ticket: Ticket[tuple[bool, str]]) -> None:
+            try:
+                was_there, subscriber = ticket.value()
+            except PregonError as error:
+                answer.fail(error)
+                return
+            self._end_subscription(group, subscriber, was_there, answer)
+
+        self._submit(change).when_done(removed)
+        return answer
+
+    def _end_subscription(self, group: str, subscriber: str, value: T, answer: Ticket[T]) -> None:
+        """Answer with a value, once nothing is pushed any more to the subscriber of a member that is out."""
+        if not subscriber:
+            answer.resolve(value)
+            return
+        pass_on(lambda: then(self._hub.delete("subscription", (topic_of(group), subscriber)), lambda _: value), answer)
 
     def send(self, caller: Caller, wanted: Send, body: bytes) -> Ticket[Sent]:
         """Store a message of a member; answers when it is on disk."""

@@ -17,7 +17,7 @@ from pregon.causal.stamps import Stamp, encode_stamps
 from pregon.errors import BadRequest, Forbidden, LimitReached, NotAMember
 from pregon.groups.people import Person
 from pregon.groups.roll import JOINING as WAITS
-from pregon.groups.roll import Roll, Rolled
+from pregon.groups.roll import OUT, Roll, Rolled
 from pregon.groups.rolls import Rolls, Words, insert_rolled
 from pregon.limits import GROUPS_OF_PARTICIPANT_MAX
 from pregon.model.events import JSON_CONTENT_TYPE
@@ -122,6 +122,16 @@ def strike(transaction: Transaction, rolls: Rolls, roll: Roll, rolled: Rolled, r
     roll.strike(rolled)
     about = {"member": rolled.member, "name": rolled.name, "reason": reason}
     rolled.left_seq = rolls.say_as_hub(transaction, roll, GONE, about)
+
+
+def remove(transaction: Transaction, rolls: Rolls, group: str, member: int) -> Rolled | None:
+    """The hub takes a member off the roll because an operator says so; None if there is no such member."""
+    roll = rolls.require(transaction.connection, group)
+    rolled = roll.members.get(member)
+    if rolled is None or rolled.state == OUT or member == roll.hub_number:
+        return None
+    strike(transaction, rolls, roll, rolled, "it was taken off")
+    return rolled
 
 
 def leave(transaction: Transaction, rolls: Rolls, person: Person, group: str) -> tuple[Sent, str]:

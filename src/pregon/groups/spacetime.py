@@ -29,6 +29,8 @@ THEMES = ("auto", "light", "dark")
 WIDTH_MIN, WIDTH_MAX = 400, 20_000
 _REASONS_MAX = 200
 _SHOWN_MAX = 12
+_MOVE_US_TOLD = 10_000
+"""Clocks of one machine differ by less, because an instant is read a little before or after what it is said of."""
 _COLUMNS = ("seq", "at", "who", "stamp", "text", "after", "shown")
 
 STYLE = (Path(__file__).parent / "spacetime.css").read_text(encoding="utf-8")
@@ -116,10 +118,14 @@ def _notes(trace: GroupTrace, layout: Layout, lang: str) -> Iterator[str]:
         yield say(lang, "part", shown=len(layout.marks), count=len(trace.messages))
     elif not trace.is_whole:
         yield say(lang, "cut")
+    if trace.hubs_here < trace.hubs:
+        yield say(lang, "elsewhere", hubs=trace.hubs, here=trace.hubs_here)
     if trace.messages and not trace.deliveries:
         yield say(lang, "silent")
     names = dict(trace.members)
     for member, moved_us in sorted(layout.moved_us.items()):
+        if abs(moved_us) < _MOVE_US_TOLD:
+            continue
         word = "clock_behind" if moved_us > 0 else "clock_ahead"
         yield say(lang, word, name=names.get(member, member), span=write_span(abs(moved_us)))
 

@@ -38,17 +38,16 @@ class Instants:
 
 def find_instants(trace: GroupTrace) -> Instants:
     """When everything in a trace happened."""
-    accepted_us = {message.stamp: message.accepted_us for message in trace.messages}
+    accepted_us = _find_accepted(trace)
     moved_us = _find_moves(trace, accepted_us)
     sent_us: dict[str, int] = {}
     last_of: dict[int, int] = {}
-    for message in sorted(trace.messages, key=lambda one: one.seq):
-        said_us = (
-            message.published_us + moved_us.get(message.member, 0) if message.published_us else message.accepted_us
-        )
-        causes_us = [accepted_us[stamp] for stamp in message.after if stamp in accepted_us]
+    for message in trace.messages:
+        stored_us = accepted_us[message.stamp]
+        said_us = message.published_us + moved_us.get(message.member, 0) if message.published_us else stored_us
+        causes_us = [accepted_us[stamp] for stamp in message.after if stamp in sent_us]
         earliest_us = max([said_us, last_of.get(message.member, 0), *causes_us])
-        last_of[message.member] = sent_us[message.stamp] = min(earliest_us, message.accepted_us)
+        last_of[message.member] = sent_us[message.stamp] = min(earliest_us, stored_us)
     senders = {message.stamp: message.member for message in trace.messages}
     shown = []
     for delivery in trace.deliveries:
@@ -61,6 +60,17 @@ def find_instants(trace: GroupTrace) -> Instants:
     return Instants(sent_us, shown, moved_us)
 
 
+def _find_accepted(trace: GroupTrace) -> dict[str, int]:
+    """When the hub had each message; where several hubs have clocks that differ, not before its causes."""
+    accepted_us: dict[str, int] = {}
+    last_of: dict[int, int] = {}
+    for message in trace.messages:
+        causes_us = [accepted_us[stamp] for stamp in message.after if stamp in accepted_us]
+        at_us = max([message.accepted_us, last_of.get(message.member, 0), *causes_us])
+        last_of[message.member] = accepted_us[message.stamp] = at_us
+    return accepted_us
+
+
 def _find_moves(trace: GroupTrace, accepted_us: dict[str, int]) -> dict[int, int]:
     """By how much to move what each member says: the least that is possible."""
     least: dict[int, int] = {}
@@ -69,7 +79,8 @@ def _find_moves(trace: GroupTrace, accepted_us: dict[str, int]) -> dict[int, int
         if not message.published_us:
             continue
         member, said_us = message.member, message.published_us
-        most[member] = min(most.get(member, message.accepted_us - said_us), message.accepted_us - said_us)
+        ahead_us = accepted_us[message.stamp] - said_us
+        most[member] = min(most.get(member, ahead_us), ahead_us)
         for stamp in message.after:
             if stamp in accepted_us:
                 least[member] = max(least.get(member, 0), accepted_us[stamp] - said_us)

@@ -138,7 +138,7 @@ def _choose(trace: GroupTrace) -> tuple[list[TracedMessage], bool]:
     members = {member for member, _ in trace.members}
     chosen: list[TracedMessage] = []
     count = 0
-    for message in sorted(trace.messages, key=lambda one: one.seq):
+    for message in trace.messages:
         count += arrows.get(message.stamp, 0)
         if count > ARROWS_MAX:
             return chosen, False
@@ -187,13 +187,13 @@ def _place_in_order(
 ) -> _Places:
     order = Order(room)
     events: list[tuple[tuple[int, int, int], TracedMessage, Shown | None]] = []
-    for message in messages:
+    for row, message in enumerate(messages):
         # At the same instant the older message comes first, and a message is sent before it comes and shown after.
-        events.append(((instants.sent_us[message.stamp], message.seq, 0), message, None))
+        events.append(((instants.sent_us[message.stamp], row, 0), message, None))
         for one in shown[message.stamp]:
             if one.delivery.was_held:
-                events.append(((one.came_us, message.seq, 1), message, one))
-            events.append(((one.shown_us, message.seq, 2), message, one))
+                events.append(((one.came_us, row, 1), message, one))
+            events.append(((one.shown_us, row, 2), message, one))
     events.sort(key=lambda event: event[0])
     sent: dict[str, int] = {}
     steps: dict[tuple[int, str], list[int]] = {}

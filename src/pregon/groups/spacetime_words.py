@@ -32,6 +32,10 @@ _WORDS: dict[str, tuple[str, str]] = {
         "This is not all that was asked for: choose a shorter part.",
         "Esto no es todo lo que se pidió: elija un tramo más corto.",
     ),
+    "elsewhere": (
+        "The group lives in {hubs} hubs: this has the messages of {here} of them.",
+        "El grupo vive en {hubs} hubs: aquí están los mensajes de {here} de ellos.",
+    ),
     "silent": (
         "No member has said what it was shown: there are no arrows.",
         "Ningún integrante dijo qué se le mostró: no hay flechas.",

@@ -7,7 +7,9 @@ Drawing is left to `spacetime`, and the reason why a message waited to `spacetim
 Promises:
 - Bounded: at most MESSAGES_MAX messages, DELIVERIES_MAX deliveries, and so many bytes looked at; what is left out is
   said in `is_whole`.
-- A delivery is one of a message that the trace has, and there is at most one of a message to a member: the first.
+- There is at most one delivery of a message to a member: the first. It is of a message that the trace has, or of one
+  that another hub of the group has (see `trace_merging`).
+- Messages stand after those that they depend on.
 """
 
 from __future__ import annotations
@@ -91,6 +93,10 @@ class GroupTrace(msgspec.Struct, frozen=True, kw_only=True):
     deliveries: list[TracedDelivery] = []
     head_seq: int = 0
     """The newest message of the group, whether or not it is here."""
+    hubs: int = 1
+    """In how many hubs the group lives."""
+    hubs_here: int = 1
+    """Of how many of them the messages are here."""
     is_whole: bool = True
     """Whether nothing had to be left out of what was asked for."""
 
@@ -151,17 +157,18 @@ def read_trace(connection: Connection, group: str, first_seq: int = 0, last_seq:
     found = log.messages(first, min(last, first + MESSAGES_MAX - 1))
     messages = [traced for traced in map(_trace_message, found) if traced is not None]
     reports = _Reading(connection, g.DELIVERIES_TOPIC)
-    called = _read_members(connection, group)
-    deliveries = _read_deliveries(reports, group, messages) if messages and reports.is_there else {}
-    for member, (_, subscriber) in called.items():
-        if subscriber and messages:
+    roll = _read_roll(connection, group)
+    deliveries = _read_deliveries(reports, roll, messages) if messages and reports.is_there else {}
+    for member, subscriber in roll.pushed.items():
+        if messages:
             _add_pushed(log, member, subscriber, messages, deliveries)
     return GroupTrace(
         group=group,
-        members=_name_members(messages, deliveries, {member: name for member, (name, _) in called.items()}),
+        members=_name_members(messages, deliveries, roll.names),
         messages=messages,
         deliveries=list(deliveries.values())[:DELIVERIES_MAX],
         head_seq=log.head_seq,
+        hubs=roll.stride,
         is_whole=is_short and log.is_whole and reports.is_whole and len(deliveries) <= DELIVERIES_MAX,
     )
 
@@ -213,18 +220,38 @@ def clean(text: str) -> str:
     return "".join(one if one.isprintable() or one == _JOINER else "\N{REPLACEMENT CHARACTER}" for one in words)
 
 
-def _read_members(connection: Connection, group: str) -> dict[int, tuple[str, str]]:
-    """Of each member: its name, and the subscriber to whom the group is pushed for it."""
-    statement = (
-        select(group_member.c.member, group_member.c.name, group_member.c.subscriber)
-        .join(causal_group, causal_group.c.id == group_member.c.group_id)
-        .where(causal_group.c.name == group)
-    )
-    return {row.member: (row.name, row.subscriber) for row in connection.execute(statement)}
+class _Roll(msgspec.Struct):
+    """What the store knows of a group besides its messages."""
+
+    group: str
+    stride: int = 1
+    offset: int = 0
+    names: dict[int, str] = {}
+    pushed: dict[int, str] = {}
+    """Of members that are web services: the subscriber to whom the group is pushed."""
+
+    def is_elsewhere(self, stamp: str) -> bool:
+        """Whether another hub has the messages of who sent this one."""
+        member = stamp.partition(":")[0]
+        return self.stride > 1 and (int(member) - 1) % self.stride != self.offset if member.isdecimal() else False
+
+
+def _read_roll(connection: Connection, group: str) -> _Roll:
+    groups, members = causal_group.c, group_member.c
+    found = connection.execute(select(groups.id, groups.stride, groups.place).where(groups.name == group)).first()
+    if found is None:
+        return _Roll(group)
+    roll = _Roll(group, found.stride, found.place)
+    statement = select(members.member, members.name, members.subscriber).where(members.group_id == found.id)
+    for row in connection.execute(statement):
+        roll.names[row.member] = row.name
+        if row.subscriber:
+            roll.pushed[row.member] = row.subscriber
+    return roll
 
 
 def _read_deliveries(
-    reports: _Reading, group: str, messages: list[TracedMessage]
+    reports: _Reading, roll: _Roll, messages: list[TracedMessage]
 ) -> dict[tuple[int, str], TracedDelivery]:
     """The first delivery of each message to each member that said so."""
     wanted = {message.stamp for message in messages}
@@ -234,14 +261,14 @@ def _read_deliveries(
     last_seq = min(reports.head_seq, first_seq + REPORTS_MAX - 1)
     reports.is_whole = last_seq == reports.head_seq
     for message in reports.messages(first_seq, last_seq):
-        if message.key != group:
+        if message.key != roll.group:
             continue
         try:
             report = msgspec.json.decode(message.body, type=_Report)
         except msgspec.MsgspecError:
             continue
         for row in report.rows:
-            if row.stamp in wanted and len(found) <= DELIVERIES_MAX:
+            if (row.stamp in wanted or roll.is_elsewhere(row.stamp)) and len(found) <= DELIVERIES_MAX:
                 found.setdefault((report.member, row.stamp), _delivery_of(report.member, row))
     return found
 
@@ -290,10 +317,8 @@ def _add_pushed(
 def _name_members(
     messages: list[TracedMessage], deliveries: dict[tuple[int, str], TracedDelivery], called: dict[int, str]
 ) -> list[tuple[int, str]]:
-    """Everybody who sends, is shown something or is spoken of, by number."""
-    names: dict[int, str] = dict.fromkeys((member for member, _ in deliveries), "")
-    for message in messages:
-        names[message.member] = message.name
-        if message.about:
-            names[message.about] = message.text.rpartition("→ ")[2]
-    return [(member, called.get(member) or names[member] or str(member)) for member in sorted(names) if member]
+    """Everybody who sends or is shown something, by number; who is only spoken of has no part in it."""
+    names = {message.about: message.text.rpartition("→ ")[2] for message in messages}
+    names |= {message.member: message.name for message in messages}
+    there = {message.member for message in messages} | {member for member, _ in deliveries}
+    return [(member, called.get(member) or names.get(member) or str(member)) for member in sorted(there)]

@@ -17,7 +17,7 @@ from pregon.causal.stamps import Stamp
 class DropsOneDependency(Member):
     """A message does not name one of those that it follows from, when there are several."""
 
-    shown_by = {"out_of_order", "inexact"}
+    shown_by = frozenset({"out_of_order", "inexact"})
 
     def broadcast(self, body: Any = None) -> CausalMessage:
         """Take the newest out before it is sent."""
@@ -29,7 +29,7 @@ class DropsOneDependency(Member):
 class NamesNothing(Member):
     """A message names nothing at all: only the sender's own order is left."""
 
-    shown_by = {"out_of_order", "inexact"}
+    shown_by = frozenset({"out_of_order", "inexact"})
 
     def broadcast(self, body: Any = None) -> CausalMessage:
         """Forget everything before it is sent."""
@@ -40,7 +40,7 @@ class NamesNothing(Member):
 class DoesNotClearAfterSend(Member):
     """What was named once is named again."""
 
-    shown_by = {"inexact"}
+    shown_by = frozenset({"inexact"})
 
     def broadcast(self, body: Any = None) -> CausalMessage:
         """Put it back."""
@@ -53,7 +53,7 @@ class DoesNotClearAfterSend(Member):
 class DeliversEarly(Member):
     """Whatever comes next of its sender is delivered, without a look at what it follows from."""
 
-    shown_by = {"out_of_order"}
+    shown_by = frozenset({"out_of_order"})
 
     def _find_missing(self, message: CausalMessage) -> Stamp | None:
         return super()._find_missing(CausalMessage(message.stamp, (), message.body))
@@ -62,7 +62,7 @@ class DeliversEarly(Member):
 class LooksAtOneDependency(Member):
     """Only the first of those that it follows from is looked at."""
 
-    shown_by = {"out_of_order"}
+    shown_by = frozenset({"out_of_order"})
 
     def _find_missing(self, message: CausalMessage) -> Stamp | None:
         return super()._find_missing(CausalMessage(message.stamp, message.after[:1], message.body))
@@ -71,7 +71,7 @@ class LooksAtOneDependency(Member):
 class IgnoresFifo(Member):
     """The sender's own earlier messages are not waited for."""
 
-    shown_by = {"not_fifo", "out_of_order"}
+    shown_by = frozenset({"not_fifo", "out_of_order"})
 
     def _find_missing(self, message: CausalMessage) -> Stamp | None:
         for needed in message.after:
@@ -83,7 +83,7 @@ class IgnoresFifo(Member):
 class KeepsWhatIsCovered(Member):
     """What a delivered message followed from is named again beside it."""
 
-    shown_by = {"inexact"}
+    shown_by = frozenset({"inexact"})
 
     def _deliver(self, ready: deque[Delivery]) -> list[Delivery]:
         frontier = dict(self.frontier)
@@ -96,7 +96,7 @@ class KeepsWhatIsCovered(Member):
 class DoesNotNameWhatItWasShown(Member):
     """A delivery is not noted as something that the next message follows from, if it had been held back."""
 
-    shown_by = {"inexact", "out_of_order"}
+    shown_by = frozenset({"inexact", "out_of_order"})
 
     def _deliver(self, ready: deque[Delivery]) -> list[Delivery]:
         done = super()._deliver(ready)
@@ -109,7 +109,7 @@ class DoesNotNameWhatItWasShown(Member):
 class OffByOne(Member):
     """One that follows from the next message of somebody is not held back."""
 
-    shown_by = {"out_of_order"}
+    shown_by = frozenset({"out_of_order"})
 
     def _find_missing(self, message: CausalMessage) -> Stamp | None:
         after = tuple(Stamp(member, number - 1) for member, number in message.after)
@@ -119,7 +119,7 @@ class OffByOne(Member):
 class DeliversTwice(Member):
     """A copy of what was delivered is delivered again."""
 
-    shown_by = {"repeated"}
+    shown_by = frozenset({"repeated"})
 
     def receive(self, message: CausalMessage) -> list[Delivery]:
         """Say what was known again."""
@@ -137,7 +137,7 @@ class _WrongWaiters(HoldBack):
 class ReleasesTheWrongWaiter(Member):
     """A delivery wakes those that wait for another message: its own stay for ever."""
 
-    shown_by = {"held", "incomplete"}
+    shown_by = frozenset({"held", "incomplete"})
 
     def __init__(self, me: int, clock: Any = None, **options: Any) -> None:
         super().__init__(me, clock, **{**options, "hold_back": _WrongWaiters()})
@@ -153,7 +153,7 @@ class _Trusting(HoldBack):
 class ReleasesWithoutLooking(Member):
     """Whatever is taken out of the queue is delivered, though it may lack something else."""
 
-    shown_by = {"out_of_order", "not_fifo"}
+    shown_by = frozenset({"out_of_order", "not_fifo"})
 
     def __init__(self, me: int, clock: Any = None, **options: Any) -> None:
         super().__init__(me, clock, **{**options, "hold_back": _Trusting()})
@@ -169,7 +169,7 @@ class ReleasesWithoutLooking(Member):
 class ForgetsToAsk(Member):
     """It does not say what it lacks, so that what was lost stays lost, and what follows from it stays held."""
 
-    shown_by = {"held", "incomplete"}
+    shown_by = frozenset({"held", "incomplete"})
 
     def gaps(self) -> list[Gap]:
         """Say that nothing is missing."""
@@ -179,7 +179,7 @@ class ForgetsToAsk(Member):
 class ComesBackWithoutFrontier(Member):
     """After a restart it has forgotten what its next message follows from."""
 
-    shown_by = {"inexact", "out_of_order"}
+    shown_by = frozenset({"inexact", "out_of_order"})
 
     def state(self) -> MemberState:
         """Leave the frontier out."""
@@ -189,7 +189,7 @@ class ComesBackWithoutFrontier(Member):
 class AltersBodies(Member):
     """What is held back is delivered with another content."""
 
-    shown_by = {"altered"}
+    shown_by = frozenset({"altered"})
 
     def _ready(self, candidates: Any) -> deque[Delivery]:
         ready = super()._ready(candidates)

@@ -32,8 +32,7 @@ def test_a_member_that_is_whole_gives_no_alarm(seed: int) -> None:
 def test_a_member_that_is_broken_is_found_out(mutation: Any) -> None:
     alarms = [set(MemberGroup(seed, COUNT, MESSAGES, mutation).run().counts) for seed in SEEDS]
 
-    assert any(alarms)
-    assert mutation.shown_by & set.union(*alarms)
+    assert mutation.shown_by <= set.union(*alarms)
 
 
 def test_a_mutation_of_one_member_among_whole_ones_is_found_out() -> None:

@@ -42,9 +42,7 @@ def test_the_concurrent_ones_are_those_that_are_related_so(count: int, history: 
     for me, member in trial.members.items():
         for one in trial.shown[me]:
             concurrent = [
-                other
-                for other in trial.shown[me]
-                if relation_by(trial.oracle, other, one) is Relation.CONCURRENT
+                other for other in trial.shown[me] if relation_by(trial.oracle, other, one) is Relation.CONCURRENT
             ]
             assert member.history.concurrent_with(one) == concurrent
 

@@ -10,6 +10,7 @@ import msgspec
 from pregon.client.calls import Call, Pulled, list_entries, update
 from pregon.client.calls import create as create_entry
 from pregon.client.calls import delete as delete_entry
+from pregon.client.calls import show as show_entry
 from pregon.client.groups.events import GroupMember
 from pregon.errors import AnswerMalformed
 from pregon.limits import LIST_ROWS_MAX
@@ -54,9 +55,14 @@ def _participant(row: dict[str, Any]) -> Participant:
         raise AnswerMalformed(f"the hub's answer is no participant: {error}") from error
 
 
-def create(group: str) -> Call[dict[str, Any]]:
+def create(group: str, token: str) -> Call[dict[str, Any]]:
     """Make an open group."""
-    return create_entry("group", {"name": group})
+    return create_entry("group", {"name": group, "token": token})
+
+
+def show(group: str, token: str) -> Call[dict[str, Any]]:
+    """A group, as its entry says, and its members."""
+    return show_entry("group", (group, token))
 
 
 def list_groups(token: str, after: str, rows_max: int) -> Call[list[dict[str, Any]]]:

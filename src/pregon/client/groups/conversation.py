@@ -16,7 +16,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from pregon.causal.history import History
@@ -65,7 +64,7 @@ class Conversation:
     ) -> None:
         self.group = group
         self.name = name
-        self.lock: AbstractContextManager[Any] = threading.RLock()
+        self.lock = threading.RLock()
         """Under which all of this is used; asking an event how it stands to another takes it too."""
         self._member = Member.restore(state, history=History())
         self.order = GuardedOrder(self._member.history, self.lock)
@@ -163,9 +162,11 @@ class Conversation:
     def _show_delivery(self, delivery: Delivery, now_us: int) -> GroupEvent | None:
         message = delivery.message
         for member, _ in message.after:
-            if member != self.me and self.intake.is_settled(member):
+            if member not in self._member.settled and self.intake.is_settled(member):
                 self._member.forget(member)
         if not self._member.receive(message):
+            # Whatever may be shown next follows from what was shown: only what was sent from here is known already.
+            assert message.stamp not in self._member.held, f"{message.stamp} was to be shown before its causes"
             return None
         self.reports.add(delivery, now_us)
         self._shown += 1

@@ -16,7 +16,7 @@ import msgspec
 
 from pregon.causal.history import History, Relation
 from pregon.causal.stamps import Stamp
-from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS
+from pregon.model.message import DEFAULT_CONTENT_TYPE
 
 __all__ = [
     "Event",
@@ -123,7 +123,7 @@ class GroupMessage(GroupEvent):
 
     body: bytes = b""
     content_type: str = DEFAULT_CONTENT_TYPE
-    headers: Mapping[str, str] = NO_HEADERS
+    headers: Mapping[str, str] = field(default_factory=dict)
     answers: Stamp | None = None
     """The message that it answers, if its sender said so."""
     sent_us: int = 0

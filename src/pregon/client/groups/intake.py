@@ -128,12 +128,16 @@ class Intake:
         """How many are held back."""
         return len(self._held)
 
+    @property
+    def has_room(self) -> bool:
+        """Whether more may wait to be shown."""
+        return len(self._waiting) < self._waiting_max and self._waiting_bytes < WAITING_BYTES_MAX
+
     def may_ask(self, index: int) -> bool:
         """Whether there is room for more of a path, and nothing is asked there yet."""
         path = self.paths[index]
         behind = 0 if self._past is None else self._past.waiting(index) + len(self._later)
-        is_full = len(self._waiting) >= self._waiting_max or self._waiting_bytes >= WAITING_BYTES_MAX
-        return not (path.asked or is_full or path.held >= HELD_MAX or behind >= self._waiting_max)
+        return self.has_room and not path.asked and path.held < HELD_MAX and behind < self._waiting_max
 
     def asked(self, index: int) -> int:
         """A path is being read: after which number."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -62,11 +63,11 @@ class OwnMessage:
 
     __slots__ = ("call", "error", "is_stored", "is_told", "is_under_way", "message", "published_us", "seq", "words")
 
-    def __init__(self, message: CausalMessage, words: Words, published_us: int) -> None:
+    def __init__(self, message: CausalMessage, words: Words, published_us: int, call: Call[Sent]) -> None:
         self.message = message
         self.words = words
         self.published_us = published_us
-        self.call: Call[Sent] | None = None
+        self.call = call
         self.is_under_way = False
         self.is_stored = False
         self.seq = 0
@@ -136,6 +137,11 @@ class Sending:
         """Whether one more would be too many."""
         return len(self._unstored) >= SENDING_MAX or self._bytes >= SENDING_BYTES_MAX
 
+    @property
+    def has_unwaited(self) -> bool:
+        """Whether one is to be sent for which nobody waits."""
+        return any(not own.is_told and not own.is_under_way for own in reversed(self._unstored))
+
     def make(self, words: Words, now_us: int) -> OwnMessage:
         """The member's next message; raises QueueFull."""
         if self.is_full:
@@ -147,7 +153,6 @@ class Sending:
         return self._put(message, words, published_us)
 
     def _put(self, message: CausalMessage, words: Words, published_us: int) -> OwnMessage:
-        own = OwnMessage(message, words, published_us)
         header = Send(
             group=self.group,
             token=self.token,
@@ -158,14 +163,14 @@ class Sending:
             headers=dict(words.headers),
             published_us=published_us,
         )
-        own.call = calls.send(header, words.body)
+        own = OwnMessage(message, words, published_us, calls.send(header, words.body))
         self._unstored.append(own)
         self._bytes += len(words.body)
         return own
 
-    def due(self) -> list[OwnMessage]:
+    def due(self, most: int = SENDING_MAX) -> list[OwnMessage]:
         """Those to send now, in this order; from now on they are under way."""
-        found = [own for own in self._unstored if not own.is_under_way]
+        found = list(islice((own for own in self._unstored if not own.is_under_way), most))
         for own in found:
             own.is_under_way = True
         return found

@@ -61,7 +61,7 @@ class View:
     def show(
         self, message: CausalMessage, waited_for: Stamp | None = None, *, is_history: bool = False
     ) -> GroupEvent | None:
-        """The event that a message of the log is for who looks, if it is one; the members are as it says from now on."""
+        """What a message of the log is for who looks, if it is an event; the members are as it says from now on."""
         arrival: Arrival = message.body
         record = arrival.message
         shared: dict[str, Any] = {

@@ -47,6 +47,7 @@ from pregon.wire import groups as wire
 SOCKET_PATH = "/v1/groups/socket"
 _TOKEN_HEADER = b"pregon-participant"
 TOKEN_HEADERS = {"Pregon-Participant": "The token of who takes part, from POST /v1/participants"}
+_DIGITS_MAX = 18
 _NOT_KEPT = [(b"cache-control", b"no-store")]
 
 
@@ -184,6 +185,17 @@ async def leave(desk: Desk, exchange: Exchange) -> Answer:
     return no_content()
 
 
+async def remove(desk: Desk, exchange: Exchange) -> Answer:
+    """Take a member off the roll."""
+    groups, caller, params = desk.require_groups(), desk.caller(exchange), exchange.params
+    number = params["member"]
+    if not number.isascii() or not number.isdigit() or len(number) > _DIGITS_MAX:
+        raise BadRequest("a member is named by its number, or is `me`")
+    if not await desk.answer(groups.remove_member(caller, params["group"], int(number))):
+        raise NotFound(f"{params['group']} has no member {number}")
+    return no_content()
+
+
 async def talk_with(desk: Desk, exchange: Exchange) -> Answer:
     """The conversation with one other."""
     groups, caller, token = desk.require_groups(), desk.caller(exchange), require_token(exchange)
@@ -209,6 +221,7 @@ _JOINED = {
 
 
 def _route(method: str, path: str, handler: Handler, summary: str, **more: Any) -> Route:
+    """One that looks at who takes part."""
     return Route(method=method, path=path, handler=handler, tag=_TAG, summary=summary, headers=TOKEN_HEADERS, **more)
 
 
@@ -238,17 +251,21 @@ ROUTES = [
         errors=(AlreadyExists, LimitReached), example={"name": "plaza", "description": "Where everybody is"},
     ),
     _route("GET", "/v1/groups", list_groups, "List groups, by name", query=Page, answer=GroupsPage),
-    _route(
-        "GET", SOCKET_PATH, point_at_socket, "One WebSocket for one participant and all its rooms", status=101,
+    Route(
+        method="GET", path=SOCKET_PATH, handler=point_at_socket, tag=_TAG, status=101,
+        summary="One WebSocket for one participant and all its rooms",
         description="Text frames of JSON, drawn in the reference of REST. In a browser offer the protocols `pregon` "
         "and `pregon.key.KEY`, if the hub asks for keys.",
     ),
     _route("GET", _GROUP, show, "Show a group, with its members", answer=GroupOut),
-    _route(
-        "PATCH", _GROUP, change, "Change a group", body=GroupPatch, answer=GroupOut,
-        example={"access": "invited", "allowed": ["ana", "luis"]},
+    Route(
+        method="PATCH", path=_GROUP, handler=change, tag=_TAG, summary="Change a group", body=GroupPatch,
+        answer=GroupOut, example={"access": "invited", "allowed": ["ana", "luis"]},
     ),
-    _route("DELETE", _GROUP, delete, "Delete a group, with all that was said in it", status=204),
+    Route(
+        method="DELETE", path=_GROUP, handler=delete, tag=_TAG, status=204,
+        summary="Delete a group, with all that was said in it",
+    ),
     _route("GET", f"{_GROUP}/members", list_members, "Who is in a group", answer=MembersOut),
     _route(
         "POST", f"{_GROUP}/members", join, "Join, of one's own accord or as a subscriber's web service", body=JoinIn,
@@ -257,6 +274,10 @@ ROUTES = [
         description="With a `subscriber` in mode push the group is pushed to its web service, in causal order.",
     ),
     _route("DELETE", f"{_GROUP}/members/me", leave, "Leave", status=204, errors=(NotAMember,)),
+    Route(
+        method="DELETE", path=f"{_GROUP}/members/{{member}}", handler=remove, tag=_TAG, status=204,
+        summary="Take a member off the roll: one that died without leaving",
+    ),
     _route(
         "POST", "/v1/private", talk_with, "The conversation with one other, made when it is first asked for",
         body=PrivateIn, answer=JoinedOut, errors=(NotFound, LimitReached), example={"with": "luis"},

@@ -132,17 +132,17 @@ class Following:
             after_seq=room.told_seq,
             max=messages_max,
             bytes_max=_BYTES_AT_ONCE,
-            seen_seq=room.take_seen(),
         )
         return line.groups.read(line.caller(), wanted)
 
     async def settle(self) -> None:
         """Tell the hub what was seen and shown in all the rooms since it was last told."""
+        line = self._line
         for room in list(self._rooms.values()):
             await self._report(room)
-            if room.has_seen:
-                with contextlib.suppress(PregonError):
-                    await self._line.ask(self._read(room, 1))
+            seen_seq = room.take_seen()
+            if seen_seq is not None:
+                line.groups.seen(line.caller(), line.token, room.group, seen_seq)
 
     async def _report(self, room: Room) -> None:
         line, rows = self._line, room.take_report()

@@ -50,14 +50,9 @@ class Room:
         """The member has shown everything up to a number."""
         self._seen_seq = max(self._seen_seq, seq)
 
-    @property
-    def has_seen(self) -> bool:
-        """Whether the hub has not been told yet what was seen."""
-        return self._seen_seq > self._seen_said_seq
-
     def take_seen(self) -> int | None:
         """What the hub has not been told yet of what was seen; None if there is nothing."""
-        if not self.has_seen:
+        if self._seen_seq <= self._seen_said_seq:
             return None
         self._seen_said_seq = self._seen_seq
         return self._seen_seq

@@ -139,8 +139,9 @@ class GroupSocket:
         self._following.open(Room(joined, wanted))
 
     async def _tell_joined(self, joined: wire.Joined, wanted: p.Join | p.Private) -> None:
-        line = self._line
-        members = await line.ask(self._groups.list_members(line.caller(), joined.group, line.token))
+        line, members = self._line, joined.members
+        if not members:
+            members = await line.ask(self._groups.list_members(line.caller(), joined.group, line.token))
         told = p.JoinedTold(
             group=joined.group,
             member=joined.member,
@@ -214,10 +215,10 @@ class GroupSocket:
     async def _watch_groups(self) -> None:
         """Tell of which groups one is a member, now and when that changes."""
         await self._greeted.wait()
-        version = 0
+        version: int | None = None
         while True:
             try:
-                mine = await self._mine(version, limits.WAIT_MS_MAX)
+                mine = await self._mine(version or 0, 0 if version is None else limits.WAIT_MS_MAX)
             except HubBusy:
                 await asyncio.sleep(_LOOK_EVERY_S)
                 continue

@@ -166,7 +166,7 @@ def _parameters(route: Route, schemas: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _path_schema(name: str) -> dict[str, Any]:
-    if name == "seq":
+    if name in ("seq", "member"):
         return {"type": "integer", "minimum": 1, "maximum": 10**17}
     if name == "stamp":
         return {"type": "string", "pattern": "^[1-9][0-9]{0,17}:[1-9][0-9]{0,17}$"}

@@ -9,12 +9,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pregon.delivery.figures import Figures
 from pregon.edges.http.answers import Answer, Stream
 from pregon.edges.http.exchange import Budget, Exchange
 from pregon.errors import HubBusy, MethodUnknown, NotFound, PregonError
+from pregon.groups.desk import GroupsDesk
 from pregon.hub.bridge import Bridge
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
@@ -22,9 +23,6 @@ from pregon.limits import STREAMS_MAX
 from pregon.security.callers import Caller
 from pregon.services.desk import ServicesDesk
 from pregon.store.ticket import Ticket
-
-if TYPE_CHECKING:
-    from pregon.groups.desk import GroupsDesk
 
 
 @dataclass(slots=True)

@@ -1,0 +1,1 @@
+"""Groups as strangers use them, at every door."""
