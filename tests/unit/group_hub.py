@@ -6,6 +6,7 @@ run against the real hub in the scenarios.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,8 @@ from pregon.wire import commands as c
 from pregon.wire import groups as g
 
 GROUP = "design"
+_INSTANTS = itertools.count(1_000_000)
+"""All hubs have one clock: what is stored later has a later time."""
 
 
 @dataclass
@@ -44,7 +47,7 @@ class FakeHub:
     has_group: bool = True
     log: list[Outgoing] = field(default_factory=list)
     tail_seq: int = 1
-    now_us: int = 1_000_000
+    stored_us: list[int] = field(default_factory=list)
     people: dict[str, Person] = field(default_factory=dict)
     numbers: dict[int, int] = field(default_factory=dict)
     frontier: set[Stamp] = field(default_factory=set)
@@ -68,6 +71,7 @@ class FakeHub:
         """A record at the head of the log, unchecked."""
         told = {KIND_HEADER: "message", **{key.replace("_", "-"): value for key, value in headers.items()}}
         told |= {STAMP_HEADER: str(one), AFTER_HEADER: encode_stamps(after)}
+        self.stored_us.append(next(_INSTANTS))
         self.log.append(Outgoing(body, str(one), name, "text/plain", told))
         self.numbers[one.member] = one.number
         self.frontier -= {*after, Stamp(one.member, one.number - 1)}
@@ -162,15 +166,15 @@ class FakeHub:
         if not person.member:
             raise NotAMember("join first")
         first = max(header.after_seq + 1, self.tail_seq)
-        some = self.log[first - 1 : first - 1 + header.max]
         told = c.Messages(head_seq=len(self.log), tail_seq=self.tail_seq)
-        if not some:
-            return told, ()
-        packing = Packing()
-        for message in some:
-            packing.add(message, self.now_us, message.id)
-        told.base_seqs, told.counts = [first], [len(some)]
-        return told, (encode(stamp(packing.pack(""), "pregon.groups", self.now_us)),)
+        payload = []
+        for seq in range(first, min(first + header.max, len(self.log) + 1)):
+            packing, message, at_us = Packing(), self.log[seq - 1], self.stored_us[seq - 1]
+            packing.add(message, at_us, message.id)
+            told.base_seqs.append(seq)
+            told.counts.append(1)
+            payload.append(encode(stamp(packing.pack(""), "pregon.groups", at_us)))
+        return told, tuple(payload)
 
     def _report(self, header: g.Report, _: Any) -> c.Count:
         self.reports += header.rows

@@ -54,6 +54,15 @@ def test_each_member_has_its_line_and_arrows_go_from_line_to_line() -> None:
         }
 
 
+def test_members_of_the_same_name_are_told_apart() -> None:
+    trace = history([said(1, "2:1", 0), said(2, "3:1", 9), said(3, "4:1", 9)])
+    trace = GroupTrace(group="design", members=[(2, "ana"), (3, "eva"), (4, "ana")], messages=trace.messages)
+
+    layout = lay_out(trace, 1_000)
+
+    assert [line.name for line in layout.lines] == ["ana (2)", "eva", "ana (4)"]
+
+
 def test_only_what_was_held_back_is_marked_so() -> None:
     layout = lay_out(overtaken(), 1_000)
 

@@ -14,10 +14,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Container, Iterable
 from enum import Enum
+from typing import NamedTuple
+
+import msgspec
 
 from pregon.causal.message import CausalMessage
 from pregon.causal.stamps import Stamp
 from pregon.limits import GROUP_HISTORY_MAX, GROUP_MEMBERS_MAX
+
+_SKIPPED_MAX = 16
+"""Members of whom it is remembered that messages were lost: the last ones."""
 
 
 class Relation(Enum):
@@ -30,24 +36,43 @@ class Relation(Enum):
     FORGOTTEN = "forgotten"
 
 
+class _Marks(msgspec.Struct, frozen=True, gc=False):
+    """What a message had to do with members whose messages were lost."""
+
+    lost: dict[int, int]
+    """Of each, its last message that was lost and that this one follows from."""
+    seen: dict[int, int]
+    """Of each, its last message at all that this one follows from."""
+
+
+_NO_MARKS = _Marks({}, {})
+
+
+class _Entry(NamedTuple):
+    """A delivery."""
+
+    place: int
+    after: tuple[Stamp, ...]
+    marks: _Marks
+
+
 class History:
     """The last deliveries of one member, in the order in which they were made."""
 
     def __init__(self, messages_max: int = GROUP_HISTORY_MAX) -> None:
         self._messages_max = messages_max
-        self._after: dict[Stamp, tuple[int, tuple[Stamp, ...]]] = {}
-        """Of each message: its place among the deliveries, and what it depended on immediately."""
+        self._entries: dict[Stamp, _Entry] = {}
         self._order: deque[Stamp] = deque()
         self._count = 0
-        self._skipped: dict[int, tuple[int, int]] = {}
-        """Of a member whose messages were lost: the last of these, and after which delivery that was known."""
+        self._skipped: dict[int, int] = {}
+        """Of a member whose messages were lost, the last of these."""
         self._forgotten: dict[int, None] = {}
 
     def __len__(self) -> int:
-        return len(self._after)
+        return len(self._entries)
 
     def __contains__(self, stamp: Stamp) -> bool:
-        return stamp in self._after
+        return stamp in self._entries
 
     def add(self, message: CausalMessage) -> None:
         """It was delivered, or sent, now; the oldest one may be forgotten for it."""
@@ -55,22 +80,26 @@ class History:
         if len(order) >= self._messages_max:
             if not order:
                 return
-            del self._after[order.popleft()]
+            del self._entries[order.popleft()]
         self._count += 1
-        order.append(message.stamp)
-        self._after[message.stamp] = (self._count, message.after)
+        stamp = message.stamp
+        order.append(stamp)
+        marks = self._mark(stamp, message.after) if self._skipped else _NO_MARKS
+        self._entries[stamp] = _Entry(self._count, message.after, marks)
 
     def skip(self, member: int, number: int) -> None:
         """Messages of a member up to a number will never be delivered: what led through them is not known."""
         self._skipped.pop(member, None)
-        self._skipped[member] = (number, self._count)
-        _keep_newest(self._skipped)
+        self._skipped[member] = number
+        if len(self._skipped) > _SKIPPED_MAX:
+            del self._skipped[next(iter(self._skipped))]
 
     def forget(self, member: int) -> None:
         """From now on messages do not name this member's any more, though they may follow from them."""
         self._forgotten.pop(member, None)
         self._forgotten[member] = None
-        _keep_newest(self._forgotten)
+        if len(self._forgotten) > GROUP_MEMBERS_MAX:
+            del self._forgotten[next(iter(self._forgotten))]
 
     def relation(self, one: Stamp, other: Stamp) -> Relation:
         """How `one` stands to `other`."""
@@ -78,47 +107,40 @@ class History:
             return Relation.SAME
         if one.member == other.member:
             return Relation.BEFORE if one.number < other.number else Relation.AFTER
-        first, second = self._after.get(one), self._after.get(other)
+        first, second = self._entries.get(one), self._entries.get(other)
         if first is None or second is None:
             return Relation.FORGOTTEN
-        if first[0] < second[0]:
+        if first.place < second.place:
             cause, effect, answer = one, other, Relation.BEFORE
         else:
             cause, effect, answer = other, one, Relation.AFTER
-        past, is_whole = self._walk_back([effect], self._after[cause][0])
+        past = self._walk_back([effect], min(first.place, second.place))
         if past.get(cause.member, 0) >= cause.number:
             return answer
-        return Relation.CONCURRENT if is_whole and cause.member not in self._forgotten else Relation.FORGOTTEN
+        return Relation.CONCURRENT if self._is_certain(cause, effect) else Relation.FORGOTTEN
 
     def concurrent_with(self, stamp: Stamp) -> list[Stamp]:
         """The remembered messages that neither caused this one nor follow from it, in the order of their delivery."""
-        if stamp not in self._after:
+        if stamp not in self._entries:
             return []
-        place = self._after[stamp][0]
-        past, _ = self._walk_back([stamp], 0)
-        found: list[Stamp] = []
+        place = self._entries[stamp].place
+        past = self._walk_back([stamp], 0)
         follows = {stamp.member: stamp.number}
-        unknown: dict[int, int] = {}
+        found: list[Stamp] = []
         for other in self._order:
-            there, after = self._after[other]
-            if there < place:
-                # Only what the history cannot be sure of is asked for one by one.
-                is_known = not self._skipped and other.member not in self._forgotten
-                if other.number > past.get(other.member, 0) and (
-                    is_known or self.relation(other, stamp) is Relation.CONCURRENT
-                ):
+            entry = self._entries[other]
+            if entry.place < place:
+                if other.number > past.get(other.member, 0) and self._is_certain(other, stamp):
                     found.append(other)
-            elif _is_reached(other, after, follows):
+            elif other.member in follows or any(follows.get(one, which + 1) <= which for one, which in entry.after):
                 follows.setdefault(other.member, other.number)
-            elif _is_reached(other, after, unknown) or self._follows_from_lost(other, place):
-                unknown.setdefault(other.member, other.number)
-            elif stamp.member not in self._forgotten:
+            elif self._is_certain(stamp, other):
                 found.append(other)
         return found
 
     def past_of(self, stamps: Iterable[Stamp], since: Stamp | None = None) -> dict[int, int]:
         """Of each member, its last message that some of these follow from; nothing from before `since` is looked at."""
-        return self._walk_back(stamps, self._place_of(since))[0]
+        return self._walk_back(stamps, self._place_of(since))
 
     def causes_through(self, stamp: Stamp, members: Container[int], since: Stamp | None = None) -> dict[int, int]:
         """Of each other member, its last message that leads to this one by messages of these members only."""
@@ -129,74 +151,82 @@ class History:
         while ahead:
             member, number = one = ahead.pop()
             if member in members:
-                ahead.extend(self._run_back(one, seen.get(member, 0), place)[0])
+                ahead.extend(self._run_back(one, seen.get(member, 0), place))
                 seen[member] = max(number, seen.get(member, 0))
-            elif one in self._after and self._after[one][0] >= place:
+            elif one in self._entries and self._entries[one].place >= place:
                 causes[member] = max(number, causes.get(member, 0))
         return causes
 
     def _place_of(self, stamp: Stamp | None) -> int:
-        found = self._after.get(stamp) if stamp is not None else None
-        return found[0] if found is not None else 0
+        entry = self._entries.get(stamp) if stamp is not None else None
+        return entry.place if entry is not None else 0
 
-    def _walk_back(self, stamps: Iterable[Stamp], place: int) -> tuple[dict[int, int], bool]:
-        """What these follow from, as the last message of each member, and whether that is all since a place."""
+    def _walk_back(self, stamps: Iterable[Stamp], place: int) -> dict[int, int]:
+        """What these follow from since a place, as the last message of each member."""
         reached: dict[int, int] = {}
-        is_whole = True
-        ahead: list[Stamp] = []
-        for stamp in stamps:
-            ahead.extend(self._causes_of(stamp))
+        ahead = [cause for stamp in stamps for cause in self._causes_of(stamp)]
         while ahead:
             stamp = ahead.pop()
-            member, number = stamp
-            known = reached.get(member, 0)
-            if number <= known:
-                continue
-            reached[member] = number
-            causes, was_lost = self._run_back(stamp, known, place)
-            ahead.extend(causes)
-            is_whole = is_whole and not was_lost
-        return reached, is_whole
+            known = reached.get(stamp.member, 0)
+            if stamp.number > known:
+                reached[stamp.member] = stamp.number
+                ahead.extend(self._run_back(stamp, known, place))
+        return reached
 
-    def _run_back(self, stamp: Stamp, known: int, place: int) -> tuple[list[Stamp], bool]:
-        """What a member's messages followed from, from this one back to one that is known, or was here before a place.
-
-        And whether that may lack something, because one of them was lost.
-        """
+    def _run_back(self, stamp: Stamp, known: int, place: int) -> list[Stamp]:
+        """What a member's messages named, from this one back to one that is known, or was here before a place."""
         member, number = stamp
         causes: list[Stamp] = []
         while number > known:
-            found = self._after.get(Stamp(member, number))
-            if found is None:
-                return causes, self._is_lost(Stamp(member, number), place)
+            entry = self._entries.get(Stamp(member, number))
             # What was delivered before a place cannot follow from what was delivered there.
-            if found[0] <= place:
+            if entry is None or entry.place <= place:
                 break
-            causes.extend(found[1])
+            causes.extend(entry.after)
             number -= 1
-        return causes, False
+        return causes
 
     def _causes_of(self, stamp: Stamp) -> tuple[Stamp, ...]:
-        found = self._after.get(stamp)
-        if found is None:
+        entry = self._entries.get(stamp)
+        if entry is None:
             return ()
         member, number = stamp
-        return (*found[1], Stamp(member, number - 1)) if number > 1 else found[1]
+        return (*entry.after, Stamp(member, number - 1)) if number > 1 else entry.after
 
-    def _follows_from_lost(self, stamp: Stamp, place: int) -> bool:
-        return bool(self._skipped) and any(self._is_lost(cause, place) for cause in self._causes_of(stamp))
+    def _mark(self, stamp: Stamp, after: tuple[Stamp, ...]) -> _Marks:
+        skipped = self._skipped
+        lost: dict[int, int] = {}
+        seen = {stamp.member: stamp.number} if stamp.member in skipped else {}
+        for cause in (*after, Stamp(stamp.member, stamp.number - 1)):
+            member, number = cause
+            if member in skipped:
+                _raise_to(seen, cause)
+            entry = self._entries.get(cause)
+            if entry is not None:
+                for one in entry.marks.lost.items():
+                    _raise_to(lost, one)
+                for one in entry.marks.seen.items():
+                    _raise_to(seen, one)
+            elif 0 < number <= skipped.get(member, 0):
+                _raise_to(lost, cause)
+        return _Marks(lost, seen) if lost or seen else _NO_MARKS
 
-    def _is_lost(self, stamp: Stamp, place: int) -> bool:
-        """Whether it may have been skipped after the delivery at a place."""
-        last, when = self._skipped.get(stamp.member, (0, 0))
-        return stamp.number <= last and when >= place and stamp not in self._after
+    def _is_certain(self, cause: Stamp, effect: Stamp) -> bool:
+        """Whether two without a way between them have none either through what was lost or is forgotten.
+
+        There is none through a lost message that both follow from; and what is lost may have made either one late.
+        """
+        if cause.member in self._forgotten:
+            return False
+        one, other = self._entries[cause].marks, self._entries[effect].marks
+        return all(
+            mine.seen.get(member, 0) >= number
+            for mine, theirs in ((one, other), (other, one))
+            for member, number in theirs.lost.items()
+        )
 
 
-def _is_reached(stamp: Stamp, after: tuple[Stamp, ...], since: dict[int, int]) -> bool:
-    """Whether a message is one of these, or of their senders' later ones, or follows from one at once."""
-    return stamp.member in since or any(since.get(member, number + 1) <= number for member, number in after)
-
-
-def _keep_newest(of_members: dict[int, tuple[int, int]] | dict[int, None]) -> None:
-    if len(of_members) > GROUP_MEMBERS_MAX:
-        del of_members[next(iter(of_members))]
+def _raise_to(numbers: dict[int, int], stamp: tuple[int, int]) -> None:
+    member, number = stamp
+    if number > numbers.get(member, 0):
+        numbers[member] = number

@@ -123,7 +123,10 @@ class Member:
         return []
 
     def advance(self, member: int, number: int) -> list[Delivery]:
-        """Count a member's messages up to a number as delivered: they were before our time, or are lost for good."""
+        """Count a member's messages up to a number as delivered: they were before our time, or are lost for good.
+
+        Only they said what they followed from: what follows from them no longer waits for that.
+        """
         if number <= self.clock.get(member, 0) or member in self.settled:
             return []
         self.clock[member] = number

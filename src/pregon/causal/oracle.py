@@ -56,6 +56,8 @@ class _Process(msgspec.Struct):
     """Of each sender, the number of its last message here."""
     forgotten: int = 0
     """Messages of members that it forgot."""
+    missed: int = 0
+    """Messages that it was told are lost for it."""
 
 
 class Oracle:
@@ -121,6 +123,8 @@ class Oracle:
         if body != self._bodies[index]:
             self._report("altered", process, stamp, f"it says {body!r:.60}, and {self._bodies[index]!r:.60} was sent")
         early = self._past[index] & ~here.has
+        if early and here.missed:
+            early &= self._required(index, here)
         if early:
             self._report("out_of_order", process, stamp, f"before {self._name(early)}, from which it follows")
         if stamp.number != here.last.get(stamp.member, 0) + 1:
@@ -130,8 +134,13 @@ class Oracle:
         here.last[stamp.member] = max(stamp.number, here.last.get(stamp.member, 0))
 
     def missed(self, process: int, member: int, last: int) -> None:
-        """A process was told that messages of a member up to a number are lost for it for good."""
-        self._excuse(self._of(process), member, last)
+        """A process was told that messages of a member up to a number are lost for it for good.
+
+        What follows from these need not wait any more for what only these followed from: nobody can tell it that.
+        """
+        here = self._of(process)
+        for index in self._excuse(here, member, last):
+            here.missed |= 1 << index
 
     def forgot(self, process: int, member: int) -> None:
         """A process forgot a member, and names none of its messages from now on, but what they followed from."""
@@ -144,11 +153,11 @@ class Oracle:
     def save(self, process: int) -> Any:
         """What a process wrote down, to come back with it."""
         here = self._of(process)
-        return _Process(here.past, here.has, dict(here.last), here.forgotten)
+        return msgspec.structs.replace(here, last=dict(here.last))
 
     def came_back(self, process: int, saved: Any) -> None:
         """A process goes on from what it wrote down: what it did since then was not shown to anybody who remembers."""
-        self._processes[process] = _Process(saved.past, saved.has, dict(saved.last), saved.forgotten)
+        self._processes[process] = msgspec.structs.replace(saved, last=dict(saved.last))
 
     # What may be asked.
 
@@ -204,6 +213,19 @@ class Oracle:
             excused.append(index)
         here.last[sender] = max(number, here.last.get(sender, 0))
         return excused
+
+    def _required(self, index: int, here: _Process) -> int:
+        """What a process must have before a message, if what was lost for it says nothing."""
+        required = 0
+        ahead = [index]
+        while ahead:
+            for stamp in self._maxima(self._past[ahead.pop()]):
+                cause = self._index[stamp]
+                if not (here.missed | required) >> cause & 1:
+                    required |= 1 << cause
+                    if not here.has >> cause & 1:
+                        ahead.append(cause)
+        return required
 
     def _maxima(self, past: int) -> set[Stamp]:
         """Those from which no other of them follows: messages are numbered as they are sent, so the last one is one."""

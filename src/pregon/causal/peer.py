@@ -36,7 +36,7 @@ from pregon.causal.peer_frames import (
     LeavingFrame,
     MessageFrame,
 )
-from pregon.causal.peer_outputs import Inside, Output, PeerCounts, PeerOptions, PeerState, Send
+from pregon.causal.peer_outputs import Inside, Output, PeerCounts, PeerOptions, PeerState, Send, Shown
 from pregon.causal.stamps import Stamp
 from pregon.causal.standing import Phase, Standing
 from pregon.causal.upkeep import Upkeep
@@ -53,7 +53,9 @@ class Peer:
     def __init__(self, me: int, name: str, now_ms: float, options: PeerOptions | None = None) -> None:
         options = options if options is not None else PeerOptions()
         _check_identity(me, name, options.address)
-        self._begin(Standing(Member(me, history=History(options.history_max)), name, 0, options), now_ms)
+        member = Member(me, history=History(options.history_max))
+        voice = Member(me, history=History(options.history_max)) if options.shows_later else member
+        self._begin(Standing(member, voice, name, 0, options), now_ms)
 
     @classmethod
     def resume(cls, state: PeerState, now_ms: float, options: PeerOptions | None = None) -> Peer:
@@ -62,7 +64,10 @@ class Peer:
         _check_identity(state.member.me, state.name, options.address)
         peer = cls.__new__(cls)
         member = Member.restore(state.member, history=History(options.history_max))
-        standing = Standing(member, state.name, state.group, options)
+        voice = member
+        if options.shows_later:
+            voice = Member.restore(state.voice or state.member, history=History(options.history_max))
+        standing = Standing(member, voice, state.name, state.group, options)
         for number, last in state.tombstones.items():
             member.forget(number)
             standing.roster.bury(number, last, now_ms)
@@ -94,6 +99,11 @@ class Peer:
     def members(self) -> Mapping[int, PeerView]:
         """Everybody that is in the group or was and is not forgotten, this one too."""
         return self._standing.roster.views
+
+    @property
+    def history(self) -> History:
+        """How the messages that were shown, and its own, stand to each other."""
+        return self._standing.voice.history
 
     @property
     def counts(self) -> PeerCounts:
@@ -148,7 +158,12 @@ class Peer:
         self._require(Phase.IN, "send")
         if len(body) > BODY_BYTES_MAX:
             raise TooLarge(f"a message has at most {BODY_BYTES_MAX} bytes; this one has {len(body)}")
-        return self._standing.send(ORDINARY, body)
+        message, outputs = self._standing.send(ORDINARY, body)
+        return message.stamp, outputs
+
+    def shown(self, output: Shown) -> None:
+        """The application has been shown this; only for options with `shows_later`."""
+        self._standing.shown(output)
 
     def receive(self, frame: bytes, now_ms: float, source: int | None = None) -> list[Output]:
         """A frame has come; `source` is the member on whose connection it came, if that is known."""
@@ -190,6 +205,7 @@ class Peer:
             name=standing.name,
             group=standing.group,
             member=standing.member.state(),
+            voice=None if standing.voice is standing.member else standing.voice.state(),
             cards=standing.roster.cards(),
             tombstones={member: stone.number for member, stone in standing.roster.tombstones.items()},
             frames=standing.retained.frames(),
@@ -235,12 +251,14 @@ class Peer:
         standing, member = self._standing, self.member
         standing.group = entry.group
         member.clock.update(entry.clock())
-        member.frontier.update(entry.after())
+        standing.voice.clock.update(entry.clock())
+        standing.voice.frontier.update(entry.after())
         standing.roster.load(entry.cards(), now_ms)
         for number, row in entry.rows().items():
             standing.reports.replace(number, row)
         for number in entry.buried():
             standing.bury(number, now_ms)
+            standing.voice.forget(number)
 
     def _may_go(self, now_ms: float) -> bool:
         standing = self._standing

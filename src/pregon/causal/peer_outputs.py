@@ -52,13 +52,16 @@ class PeerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Forgotten members whose number is remembered, so that it is not taken again."""
     early_max: int = 1_000
     """Messages kept that come while this member is joining."""
+    shows_later: bool = False
+    """Whether the application is shown things after they were delivered, which `Peer.shown` is then told, each in its
+    turn: its messages depend on what it was shown only."""
     history_max: int = GROUP_HISTORY_MAX
     """Deliveries of which it is remembered what they depended on."""
 
     def __post_init__(self) -> None:
         if not (self.report_ms <= self.beat_ms <= self.dead_ms // 2 and self.dead_ms <= self.forget_ms):
             raise BadRequest("times of a peer must be so: report_ms <= beat_ms <= dead_ms / 2, dead_ms <= forget_ms")
-        if min(getattr(self, name) for name in self.__struct_fields__ if name != "address") < 1:
+        if min(value for value in map(self.__getattribute__, self.__struct_fields__) if type(value) is int) < 1:
             raise BadRequest("a time or limit of a peer is less than 1")
 
 
@@ -71,6 +74,8 @@ class PeerState(msgspec.Struct, frozen=True, kw_only=True):
     member: MemberState
     cards: list[Card]
     tombstones: dict[int, int]
+    voice: MemberState | None = None
+    """What the application was shown, if that is less."""
     frames: list[bytes]
     """Messages that some member may lack yet, its own above all."""
 
@@ -98,13 +103,13 @@ class Send(msgspec.Struct, frozen=True):
     frame: bytes
 
 
-class Delivered(msgspec.Struct, frozen=True):
+class Delivered(msgspec.Struct, frozen=True, tag=True):
     """A message of the application, in causal order."""
 
     delivery: Delivery
 
 
-class Joined(msgspec.Struct, frozen=True):
+class Joined(msgspec.Struct, frozen=True, tag=True):
     """A member is in, or is back; in causal order with the messages."""
 
     member: int
@@ -113,7 +118,7 @@ class Joined(msgspec.Struct, frozen=True):
     """None if the message that said so is forgotten by all."""
 
 
-class Left(msgspec.Struct, frozen=True):
+class Left(msgspec.Struct, frozen=True, tag=True):
     """A member has left: this was its last message."""
 
     member: int
@@ -121,18 +126,20 @@ class Left(msgspec.Struct, frozen=True):
     message: CausalMessage
 
 
-class Gone(msgspec.Struct, frozen=True):
+class Gone(msgspec.Struct, frozen=True, tag=True):
     """A member has not been heard of; it may come back."""
 
     member: int
     name: str
+    message: CausalMessage
+    """Who says so, after which messages."""
 
 
 class Inside(msgspec.Struct, frozen=True):
     """This peer is in now."""
 
 
-class Missed(msgspec.Struct, frozen=True):
+class Missed(msgspec.Struct, frozen=True, tag=True):
     """Messages first..last of a member will never be shown here: nobody has them any more."""
 
     member: int
@@ -146,4 +153,12 @@ class Refused(msgspec.Struct, frozen=True):
     error: PregonError
 
 
-Output = Send | Delivered | Joined | Left | Gone | Inside | Missed | Refused
+class Forgotten(msgspec.Struct, frozen=True, tag=True):
+    """A member that has left or is gone will not be named any more; only told to who shows later."""
+
+    member: int
+
+
+Shown = Delivered | Joined | Left | Gone | Missed | Forgotten
+"""What the application is shown, or is told when all before it was shown, in causal order."""
+Output = Send | Delivered | Joined | Left | Gone | Missed | Forgotten | Inside | Refused

@@ -16,12 +16,14 @@ from collections.abc import Callable, Container
 
 import msgspec
 
-from pregon.causal.member import Member
+from pregon.causal.member import Gap, Member
 from pregon.causal.peer_frames import CLOCK_MEMBERS_MAX, Card, LostFrame
 from pregon.causal.peer_outputs import PeerOptions
+from pregon.causal.stamps import Stamp
 
 _RANGES_MAX = 8
 _BACKOFF_MAX = 4
+_TRIES_WITH_HOPE = 6
 
 Holders = Callable[[int, int], list[int]]
 
@@ -144,6 +146,8 @@ class Repairs:
         wanted = dict(self._claims)
         for gap in self._member.gaps():
             wanted[gap.member] = max(wanted.get(gap.member, 0), gap.last)
+            if self._is_hopeless(gap):
+                self._doubt(gap.wanted_by)
         for sender, (last, until_ms) in list(self._ends.items()):
             if until_ms <= now_ms:
                 del self._ends[sender]
@@ -152,6 +156,19 @@ class Repairs:
                 if wanted[sender] <= clock.get(sender, 0):
                     del wanted[sender]
         return wanted
+
+    def _is_hopeless(self, gap: Gap) -> bool:
+        """Whether nobody has what is missing, as it seems: its sender denies it, or nobody who could be asked has it."""
+        if gap.member in self._ends:
+            return gap.last > self._ends[gap.member][0]
+        chase = self._chases.get(gap.member)
+        return chase is not None and chase.alone_ms is not None and chase.tries > _TRIES_WITH_HOPE
+
+    def _doubt(self, held: Stamp) -> None:
+        """Hold a message back no longer that waits for what does not exist, if others have delivered it: who sent it may
+        have told each member another thing, and their copy can be delivered here too."""
+        if any(holder != held.member for holder in self._holders(*held)):
+            self._member.give_up(held)
 
     def _chase(
         self, sender: int, last: int, now_ms: float, here: Container[int], able: Container[int]

@@ -25,10 +25,21 @@ from pregon.causal.peer_frames import (
     Introduction,
     Sealed,
 )
-from pregon.causal.peer_outputs import Delivered, Gone, Joined, Left, Missed, Output, PeerCounts, PeerOptions, Send
+from pregon.causal.peer_outputs import (
+    Delivered,
+    Forgotten,
+    Gone,
+    Joined,
+    Left,
+    Missed,
+    Output,
+    PeerCounts,
+    PeerOptions,
+    Send,
+    Shown,
+)
 from pregon.causal.repair import GiveUp, Repairs
 from pregon.causal.stability import EVERYTHING, Reports, Retained
-from pregon.causal.stamps import Stamp
 
 
 class Phase(Enum):
@@ -45,7 +56,7 @@ class Phase(Enum):
 class Standing:
     """What one member knows."""
 
-    def __init__(self, member: Member, name: str, group: int, options: PeerOptions) -> None:
+    def __init__(self, member: Member, voice: Member, name: str, group: int, options: PeerOptions) -> None:
         self.me = member.me
         self.name = name
         self.group = group
@@ -56,6 +67,9 @@ class Standing:
         self.must_say_back = False
         """Somebody took this member for gone while it was away."""
         self.member = member
+        """What was delivered here."""
+        self.voice = voice
+        """What was shown to the application, which is what its messages depend on; the same, unless it shows later."""
         self.roster = Roster(options)
         self.retained = Retained(options.retained_max, options.retained_bytes_max)
         self.reports = Reports()
@@ -75,18 +89,33 @@ class Standing:
         """What was delivered here, also of those who were forgotten lately."""
         return {**self.roster.lately_buried(now_ms), **self.member.clock}
 
-    def send(self, kind: int, body: bytes) -> tuple[Stamp, list[Output]]:
+    def send(self, kind: int, body: bytes) -> tuple[CausalMessage, list[Output]]:
         """The next message of this member, for everybody."""
-        message = self.member.broadcast()
+        self.voice.clock[self.me] = self.member.clock.get(self.me, 0)
+        message = self.voice.broadcast(body)
+        self.member.clock[self.me] = message.stamp.number
         frame = encode_message(message, kind, body)
         self.retained.add(message.stamp, frame)
-        return message.stamp, [Send(None, frame)]
+        return message, [Send(None, frame)]
+
+    def shown(self, output: Shown) -> None:
+        """The application has seen this: what it says from now on may follow from it."""
+        if self.voice is self.member:
+            return
+        if isinstance(output, Missed):
+            self.voice.advance(output.member, output.last)
+        elif isinstance(output, Forgotten):
+            self.voice.forget(output.member)
+        else:
+            message = output.delivery.message if isinstance(output, Delivered) else output.message
+            if message is not None:
+                self.voice.receive(message)
 
     def come_in(self, kind: int, now_ms: float) -> list[Output]:
         """Say JOINED or BACK, and be in."""
         introduction = self.own_introduction()
-        stamp, outputs = self.send(kind, encode_introduction(introduction))
-        self.roster.enter(stamp, introduction, now_ms)
+        message, outputs = self.send(kind, encode_introduction(introduction))
+        self.roster.enter(message.stamp, introduction, now_ms)
         self.must_say_back = False
         return outputs
 
@@ -132,7 +161,8 @@ class Standing:
         self.retained.drop_up_to(member, EVERYTHING)
         self.reports.drop(member)
         self.repairs.forget(member)
-        return self.show(deliveries, now_ms)
+        forgotten: list[Output] = [] if self.voice is self.member else [Forgotten(member)]
+        return [*self.show(deliveries, now_ms), *forgotten]
 
     def _take_change(self, kind: int, message: CausalMessage, now_ms: float) -> list[Output]:
         stamp = message.stamp
@@ -155,5 +185,5 @@ class Standing:
             self.must_say_back = True
             return []
         if self.roster.end(who, IS_GONE, message.stamp, now_ms):
-            return [Gone(who, self.roster.views[who].name)]
+            return [Gone(who, self.roster.views[who].name, message)]
         return []

@@ -76,9 +76,9 @@ class Upkeep:
             rank = min(sum(other < standing.me and other != member for other in here), _RANKS_MAX)
             if view.heard_ms > late_ms - 2 * options.report_ms * rank:
                 continue
-            stamp, sent = standing.send(GONE, encode_gone(member, standing.member.clock.get(member, 0)))
-            standing.roster.end(member, IS_GONE, stamp, now_ms)
-            outputs.extend([*sent, Gone(member, view.name)])
+            message, sent = standing.send(GONE, encode_gone(member, standing.member.clock.get(member, 0)))
+            standing.roster.end(member, IS_GONE, message.stamp, now_ms)
+            outputs.extend([*sent, Gone(member, view.name, message)])
         return outputs
 
     def _ask(self, now_ms: float) -> list[Output]:

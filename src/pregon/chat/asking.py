@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from pregon.causal.stamps import Stamp
 from pregon.client import AsyncClient
 from pregon.client.calls import Call
 from pregon.client.groups import calls
+from pregon.client.groups.aio_group import AsyncGroup
+from pregon.client.groups.sending import OwnMessage, as_words
+from pregon.clock import wall_us
 from pregon.model.group import HOSTED
 from pregon.wire.groups import Join, Joined, Memberships, Read, Send, Sent
 
@@ -24,6 +28,15 @@ def _as_it_is(answer: Any, _payload: Sequence[Any]) -> Any:
 
 async def _ask(client: AsyncClient, call: Call[T]) -> T:
     return await client._run(call)
+
+
+def begin_to_say(group: AsyncGroup, text: str, answers: Stamp | None) -> OwnMessage:
+    """Say something, without waiting: what it depends on is settled now. Raises QueueFull, and why the group is over."""
+    conversation = group._conversation
+    conversation.require_open()
+    own = conversation.make(as_words(text, None, None, answers), wall_us())
+    group._wake()
+    return own
 
 
 async def ask_memberships(client: AsyncClient, token: str, version: int = 0, wait_ms: int = 0) -> Memberships:

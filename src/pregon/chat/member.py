@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from pregon.chat.asking import begin_to_say
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import Say
 from pregon.chat.people import Unsent
@@ -26,9 +27,7 @@ _AGAIN_S = 0.5
 class RoomMember:
     """The member of a room; `changed` is called when a line was said, or came further."""
 
-    def __init__(
-        self, conversation: Conversation, room: Room, group: AsyncGroup, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, conversation: Conversation, room: Room, group: AsyncGroup, changed: Callable[[], None]) -> None:
         self.room = room
         self.group = group
         self._conversation = conversation
@@ -49,7 +48,7 @@ class RoomMember:
 
     def say(self, said: Say) -> None:
         """Say something; raises QueueFull, and why the room is over."""
-        own = self.group.say(said.text, answers=said.answers)
+        own = begin_to_say(self.group, said.text, said.answers)
         line = self._conversation.spoke(self.room, said, own.stamp, own.published_us)
         self._unsent.append((own, line))
         self._has_unsent.set()

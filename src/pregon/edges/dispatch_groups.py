@@ -32,6 +32,7 @@ class _NewParticipant(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Who wants to take part."""
 
     name: str
+    secret: str = ""
 
 
 def carry_out(desk: GroupsDesk | None, caller: Caller, header: Any, payload: Sequence[Any]) -> _Answered:
@@ -67,7 +68,8 @@ def change_entry(desk: GroupsDesk | None, caller: Caller, command: Command, head
     if command == Command.SHOW:
         return _show(desk, caller, kind, [*header.names, "", "", "", ""])
     if command == Command.CREATE and kind == "participant":
-        return desk.enroll(caller, convert(header.entry, _NewParticipant).name)
+        new = convert(header.entry, _NewParticipant)
+        return desk.enroll(caller, new.name, new.secret)
     if command == Command.CREATE and kind == "group":
         values = dict(header.entry)
         token = str(values.pop("token", ""))

@@ -29,7 +29,7 @@ from pregon.model.catalog import Subscriber, Subscription
 from pregon.model.group import HOSTED, MESSAGE, topic_of
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.security.callers import Caller, not_for
-from pregon.security.keys import OPERATE, READ, SUBSCRIBER
+from pregon.security.keys import OPERATE, SUBSCRIBER
 from pregon.store.ticket import Ticket, pass_on, then
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Joined, Leave, Private, Read, Report, Send, Sent
@@ -272,13 +272,7 @@ class GroupsDesk(EntryDesk):
         """Who sent and who was shown what, and when, in a part of the log."""
 
         def look(connection: Connection, person: Person | None) -> GroupTrace:
-            self._require_reader(connection, caller, person, group)
-            return read_trace(connection, group, first_seq, last_seq)
+            oldest_seq = self._require_reader(connection, caller, person, group)
+            return read_trace(connection, group, max(first_seq, oldest_seq) if first_seq else 0, last_seq)
 
         return self._look(caller, token, look)
-
-    def _require_reader(self, connection: Connection, caller: Caller, person: Person | None, group: str) -> None:
-        if person is not None:
-            self._reading.require(connection, person.id, group)
-        else:
-            self._gate.rules.require(caller, READ)

@@ -21,6 +21,7 @@ from pregon.model.group import (
     ACCESS,
     HOSTED,
     INVITED,
+    PRIVATE_PREFIX,
     RENAMED,
     TOPIC_PREFIX,
     Group,
@@ -31,6 +32,7 @@ from pregon.model.group import (
 )
 from pregon.model.ids import new_id
 from pregon.model.names import check_description, check_name
+from pregon.security.keys import is_secret
 from pregon.store import catalog
 from pregon.store import groups as rows
 from pregon.store.transaction import Transaction
@@ -47,7 +49,8 @@ CatalogueChange = Callable[[Transaction, Directory], Any]
 def check_group(entry: Group) -> Group:
     """The entry, if it makes sense; raises BadName or BadRequest."""
     check_name("group", entry.name)
-    if len(entry.name) > NAME_CHARACTERS_MAX - len(TOPIC_PREFIX) or entry.name in _RESERVED:
+    is_taken = entry.name in _RESERVED or entry.name.startswith(PRIVATE_PREFIX) != entry.is_private
+    if len(entry.name) > NAME_CHARACTERS_MAX - len(TOPIC_PREFIX) or is_taken:
         raise BadName(f"{entry.name[:60]!r} cannot be the name of a group: choose another, not as long")
     check_description(entry.description)
     if entry.access not in ACCESS:
@@ -134,13 +137,16 @@ def delete_group(rolls: Rolls, name: str, forget_topic: CatalogueChange) -> Cata
 # Who takes part.
 
 
-def enroll(transaction: Transaction, name: str, caller_name: str) -> Participant:
-    """Take part under a name that nobody has."""
+def enroll(transaction: Transaction, name: str, caller_name: str, own_secret: str = "") -> Participant:
+    """Take part under a name that nobody has, or that one has oneself, as the same secret proves."""
     checked = check_nick(name)
+    secret, kept = make_token(own_secret)
+    there = rows.find_participant_by_name(transaction.connection, fold_nick(checked)) if own_secret else None
+    if there is not None and there.caller == caller_name and is_secret(secret, there.secret_hash):
+        return Participant(name=there.name, token=write_token(there.id, secret))
     _require_free(transaction, checked)
     if rows.count_participants(transaction.connection) >= PARTICIPANTS_MAX:
         raise LimitReached(f"a hub has at most {PARTICIPANTS_MAX} participants: retire those that are not used")
-    secret, kept = make_token()
     participant_id = rows.insert_participant(
         transaction.connection,
         {
@@ -206,7 +212,7 @@ def converse(rolls: Rolls, person: Person, with_: str) -> CatalogueChange:
         name = rows.find_group_of_pair(connection, pair)
         if name is None:
             entry = Group(
-                name=f"private.{new_id()}", access=INVITED, allowed=(person.name, other.name), is_private=True
+                name=PRIVATE_PREFIX + new_id(), access=INVITED, allowed=(person.name, other.name), is_private=True
             )
             roll = _make(transaction, directory, rolls, entry, pair)
         else:

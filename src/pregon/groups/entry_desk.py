@@ -149,7 +149,7 @@ class EntryDesk:
             members = rows.list_members(connection, row.id) if row is not None else []
             is_member = person is not None and any(one.participant_id == person.id for one in members)
             may_see = is_member or self._gate.rules.may(caller, READ)
-            if row is None or (row.pair is not None and not may_see):
+            if row is None or (row.pair is not None and not is_member and ADMIN not in caller.scopes):
                 raise no_group(name)
             shown = [self._shown(one) for one in members if one.state == "in" and one.participant_id is not None]
             return {
@@ -176,7 +176,7 @@ class EntryDesk:
         """Groups by name; private conversations only for those who have them, and for readers."""
 
         def look(connection: Connection, person: Person | None) -> list[dict[str, Any]]:
-            is_all = person is None and self._gate.rules.may(caller, READ)
+            is_all = person is None and ADMIN in caller.scopes
             mine = person.id if person is not None else 0
             found = rows.list_groups(
                 connection, after, max(1, min(rows_max, LIST_ROWS_MAX)), participant_id=mine, is_all=is_all
@@ -188,14 +188,21 @@ class EntryDesk:
 
         return self._look(caller, token, look)
 
+    def _require_reader(self, connection: Connection, caller: Caller, person: Person | None, group: str) -> int:
+        """The oldest message that who asks may see; raises for who may see none. What is private is for the two."""
+        if person is None:
+            self._gate.rules.require(caller, READ)
+            row = rows.find_group(connection, group)
+            if row is None or (row.pair is not None and ADMIN not in caller.scopes):
+                raise no_group(group)
+            return 1
+        return self._reading.require(connection, person.id, group).first_seq
+
     def list_members(self, caller: Caller, group: str, token: str = "") -> Ticket[list[GroupMember]]:
         """Who is in a group; raises NotAMember for who is not and may not look."""
 
         def look(connection: Connection, person: Person | None) -> list[GroupMember]:
-            if person is not None:
-                self._reading.require(connection, person.id, group)
-            else:
-                self._gate.rules.require(caller, READ)
+            self._require_reader(connection, caller, person, group)
             row = rows.find_group(connection, group)
             if row is None:
                 raise no_group(group)
@@ -206,10 +213,14 @@ class EntryDesk:
 
     # Who takes part.
 
-    def enroll(self, caller: Caller, name: str) -> Ticket[Participant]:
-        """Take part; the answer is the only one that has the token."""
+    def enroll(self, caller: Caller, name: str, secret: str = "") -> Ticket[Participant]:
+        """Take part; the answer is the only one that has the token.
+
+        Who brings a secret of its own may ask again when the answer was lost: the same name with the same secret is
+        answered with the same token.
+        """
         self._require_user(caller)
-        return self._submit(lambda transaction: entries.enroll(transaction, name, caller.name))
+        return self._submit(lambda transaction: entries.enroll(transaction, name, caller.name, secret))
 
     def rename(self, caller: Caller, token: str, name: str) -> Ticket[Participant]:
         """Take part under another name."""

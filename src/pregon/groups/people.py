@@ -28,17 +28,21 @@ class People:
 
     def __init__(self) -> None:
         self._by_token: dict[str, Person] = {}
+        self._changes = 0
 
     def require(self, connection: Connection, caller: Caller, token: str) -> Person:
         """Who shows this token; raises Unauthorized."""
         known = self.find_known(caller, token)
         if known is not None:
             return known
+        changes = self._changes
         row = require_participant(connection, caller, token)
         person = Person(row.id, row.name, row.caller)
         if len(self._by_token) >= _REMEMBERED_MAX:
             self._by_token.clear()
-        self._by_token[token] = person
+        # What was looked up while somebody was renamed or went may be wrong by now.
+        if changes == self._changes:
+            self._by_token[token] = person
         return person
 
     def find_known(self, caller: Caller, token: str) -> Person | None:
@@ -50,4 +54,5 @@ class People:
 
     def forget(self) -> None:
         """Somebody has another name, or is gone."""
+        self._changes += 1
         self._by_token.clear()

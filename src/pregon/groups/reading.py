@@ -36,9 +36,11 @@ class Reading:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._grants: dict[tuple[int, str], Grant] = {}
+        self._changes = 0
 
     def forget(self) -> None:
         """Somebody joined or left: what each may read is looked up again."""
+        self._changes += 1
         self._grants.clear()
 
     def require(self, connection: Connection, participant_id: int, group: str) -> Grant:
@@ -47,6 +49,7 @@ class Reading:
         grant = self._grants.get(key)
         if grant is not None:
             return grant
+        changes = self._changes
         row = rows.find_group(connection, group)
         if row is None:
             raise no_group(group)
@@ -56,7 +59,9 @@ class Reading:
         grant = Grant(found[0].member, 1 if row.history else found[0].joined_seq, row.traced)
         if len(self._grants) >= _REMEMBERED_MAX:
             self._grants.clear()
-        self._grants[key] = grant
+        # What was looked up while somebody left may be wrong by now.
+        if changes == self._changes:
+            self._grants[key] = grant
         return grant
 
     def read(self, participant_id: int, wanted: Read) -> Ticket[LogRead]:

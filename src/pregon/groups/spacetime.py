@@ -105,6 +105,8 @@ def _title(trace: GroupTrace, lang: str) -> str:
     named = say(lang, "title", group=trace.group)
     if not trace.messages:
         return f"{named}: {say(lang, 'empty')}"
+    if trace.hubs_here > 1:
+        return f"{named}: {say(lang, 'count', count=len(trace.messages), hubs=trace.hubs_here)}"
     return f"{named}: {say(lang, 'range', first=trace.messages[0].seq, last=trace.messages[-1].seq)}"
 
 

@@ -10,6 +10,7 @@ Promises:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from pregon.groups.spacetime_axis import Order, Silence, Tick, TimeAxis
@@ -96,9 +97,10 @@ class Layout:
 def lay_out(trace: GroupTrace, width: float, *, is_logical: bool = False) -> Layout:
     """Where everything is, in a drawing that is so wide or, if there is too much to be seen so, wider."""
     messages, is_whole = _choose(trace)
+    members = _tell_apart(trace.members)
     instants = find_instants(trace)
     shown = _group_shown(messages, instants)
-    longest = max((len(name) for _, name in trace.members), default=0)
+    longest = max((len(name) for _, name in members), default=0)
     left = min(max(_NAME_MIN, longest * _NAME_WIDTH + 34), _NAME_MAX)
     room = max(width - left - RIGHT, 100.0)
     places = _place_in_order(messages, instants, shown, room) if is_logical else _place_in_time(instants, shown, room)
@@ -110,13 +112,19 @@ def lay_out(trace: GroupTrace, width: float, *, is_logical: bool = False) -> Lay
         width=round(max(width, right + RIGHT), 1),
         height=TOP + max(len(rows) - 1, 0) * gap + BOTTOM,
         left=left,
-        lines=tuple(_line(member, name, rows[member], marks, (left, right)) for member, name in trace.members),
+        lines=tuple(_line(member, name, rows[member], marks, (left, right)) for member, name in members),
         marks=marks,
         silences=tuple(Silence(round(left + one.x, 1), one.span_us) for one in places.silences),
         ticks=tuple(Tick(round(left + one.x, 1), one.at_us) for one in places.ticks),
         moved_us=instants.moved_us,
         is_whole=is_whole,
     )
+
+
+def _tell_apart(members: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Members with their names; where two have had the same one, with their numbers too."""
+    counts = Counter(name for _, name in members)
+    return [(member, f"{name} ({member})" if counts[name] > 1 else name) for member, name in members]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pregon.model import group as g
 
 _HEAD_LENGTH, _HEAD_WIDTH = 7.0, 3.0
 _CHARACTER_WIDTH = 6.1
+_SPAN_WIDTH = 64.0
 _SAID_CHARACTERS_MIN, _SAID_CHARACTERS_MAX = 4, 28
 _NAME_CHARACTERS_MAX = 24
 _CUT = "…"
@@ -68,14 +69,17 @@ def _draw_axis(layout: Layout, lang: str) -> Iterator[str]:
     for tick in layout.ticks:
         yield f'<path class="rule" d="M{tick.x:g},{top:g}V{bottom:g}"/>'
         yield f'<text class="small" x="{tick.x + 3:g}" y="{top - 6:g}">{write_time(tick.at_us)}</text>'
+    labelled_x = 0.0
     for silence in layout.silences:
         span = write_span(silence.span_us)
+        is_room = silence.x - labelled_x >= _SPAN_WIDTH
+        labelled_x = silence.x if is_room else labelled_x
         zigzag = "l4,-5l-4,-5l4,-5l-4,-5l4,-5"
         yield (
             f"<g><title>{say(lang, 'silence', span=span)}</title>"
             f'<path class="gap" d="M{silence.x - 5:g},{bottom:g}V{top + 25:g}{zigzag}M{silence.x + 1:g},{bottom:g}'
             f'V{top + 25:g}{zigzag}"/><text class="small" text-anchor="middle" x="{silence.x:g}" y="{bottom + 12:g}">'
-            f"{span}</text></g>"
+            f"{span if is_room else ''}</text></g>"
         )
 
 

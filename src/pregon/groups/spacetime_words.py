@@ -11,6 +11,7 @@ LANGUAGES = ("en", "es")
 _WORDS: dict[str, tuple[str, str]] = {
     "title": ("Group {group}", "Grupo {group}"),
     "range": ("messages {first} to {last}", "mensajes {first} a {last}"),
+    "count": ("{count} messages of {hubs} hubs", "{count} mensajes de {hubs} hubs"),
     "empty": ("nothing has been said yet", "todavía no se dijo nada"),
     "lines": (
         "Each line is a member, and time goes to the right. An arrow is a message, from when it was sent to when a "

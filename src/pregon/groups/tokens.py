@@ -7,23 +7,27 @@ The secret has 256 random bits and is shown once, when the participant is enroll
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from pregon.errors import Unauthorized
+from pregon.errors import BadRequest, Unauthorized
 from pregon.security.callers import Caller
 from pregon.security.keys import hash_secret, is_secret
 from pregon.store.groups import find_participant
 
 PREFIX = "ppt"
 _ID_DIGITS_MAX = 18
+_OWN_SECRET = re.compile(r"[A-Za-z0-9_-]{40,100}", re.ASCII)
 
 
-def make_token() -> tuple[str, bytes]:
-    """A secret that nobody has, and what is kept of it."""
-    secret = secrets.token_urlsafe(32)
+def make_token(own: str = "") -> tuple[str, bytes]:
+    """A secret that nobody has, or one's own, and what is kept of it; raises BadRequest for one that can be guessed."""
+    if own and not _OWN_SECRET.fullmatch(own):
+        raise BadRequest("a secret of one's own has 40 to 100 random characters of A-Z a-z 0-9 _ -")
+    secret = own or secrets.token_urlsafe(32)
     return secret, hash_secret(secret)
 
 

@@ -20,7 +20,7 @@ from pregon.hub.pull import Pulled, PullRequest
 from pregon.hub.registry import Entry
 from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
 from pregon.hub.story import Reader, read_story
-from pregon.hub.way import Published, require_not_of_group
+from pregon.hub.way import Published, require_not_of_group, require_not_private
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Topic
 from pregon.model.message import Outgoing
@@ -120,6 +120,7 @@ class Gate:
     ) -> Ticket[LogRead]:
         """Messages by number, first and last: for readers, and for who subscribed to the topic."""
         rules, subscribers = self._keyring.rules, None
+        require_not_private(caller, topic)
         if not rules.may(caller, READ):
             if not caller.subscribers:
                 rules.require(caller, READ)
@@ -166,6 +167,7 @@ class Gate:
 
     def _require_receiver(self, caller: Caller, topic: str, subscriber: str, scope: str = "") -> None:
         """Raises for one who is neither the subscriber nor has the scope."""
+        require_not_private(caller, topic)
         if not (self._keyring.rules.may_speak_for(caller, SUBSCRIBER, subscriber) or scope in caller.scopes):
             raise not_for(caller, _subscription(topic, subscriber))
 
@@ -194,6 +196,7 @@ class Gate:
 
     def story(self, caller: Caller, topic: str, seq: int) -> Ticket[Story]:
         """A message's whole story for readers and its producer; what concerns it for a subscriber of the topic."""
+        require_not_private(caller, topic)
         if self._keyring.rules.may(caller, READ):
             return self.hub.read(lambda connection: read_story(connection, topic, seq))
         if not caller.producers and not caller.subscribers:

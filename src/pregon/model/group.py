@@ -22,6 +22,8 @@ from pregon.errors import BadName
 from pregon.limits import NICK_CHARACTERS_MAX
 
 TOPIC_PREFIX = "groups."
+PRIVATE_PREFIX = "private."
+"""Names of the conversations of two begin with this."""
 DELIVERIES_TOPIC = "pregon.deliveries"
 PRODUCER = "pregon.groups"
 """Who the log says has published the messages of groups."""

@@ -218,7 +218,9 @@ class Intake:
     def _arrived(self, path: Path, arrived: CausalMessage) -> None:
         seq = arrived.body.message.seq
         if seq <= path.past_seq:
-            if self._past is not None:
+            # Among what was lost on the way may be the member's own, which it knows.
+            is_own = path.anchor_seq is not None and arrived.stamp.member == self._order.me
+            if self._past is not None and not is_own:
                 self._past.add(arrived.body.path, arrived)
             return
         path.unseen[seq] = None

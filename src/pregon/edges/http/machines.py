@@ -24,7 +24,10 @@ from pregon.wire.commands import Command
 _READY_TIMEOUT_S = 2.0
 _FRAMES_MAX = 3
 _LENGTH = struct.Struct(">I")
-_PULL = bytes([Command.PULL])
+_COMMAND_AT = 4
+"""Where the command stands in the first frame."""
+_WAITING = frozenset({Command.PULL, Command.GROUP_READ, Command.GROUP_MINE})
+"""Commands that may wait for something to come."""
 
 
 async def healthz(_desk: Desk, _exchange: Exchange) -> Answer:
@@ -86,8 +89,8 @@ class FramesHandler:
         desk.bridge.burst()
         ticket.give_up = self._dispatcher.handle(frames, ticket.resolve, presented)
         answer = desk.answer(ticket)
-        is_pull = frames[:1] and frames[0][4:5] == _PULL
-        given = await (exchange.unless_gone(answer, desk.stopping) if is_pull else answer)
+        may_wait = bool(frames) and len(frames[0]) > _COMMAND_AT and frames[0][_COMMAND_AT] in _WAITING
+        given = await (exchange.unless_gone(answer, desk.stopping) if may_wait else answer)
         return Answer(join_frames(given), 200, FRAMES)
 
 

@@ -201,13 +201,13 @@ export class LogView {
   async #readOlder(room) {
     if (this.#isLoading) return;
     this.#isLoading = true;
-    try {
-      const fresh = await this.loadOlder(room);
-      if (room === this.#room && fresh.length) this.refresh();
-    } finally {
-      this.#isLoading = false;
-    }
-    if (room === this.#room) this.#showTop();
+    const fresh = await this.loadOlder(room);
+    if (room === this.#room && fresh.length) this.refresh();
+    this.#isLoading = false;
+    if (room !== this.#room) return;
+    this.#showTop();
+    // What has come may not fill the screen yet.
+    if (fresh.length) this.#look();
   }
 
   /** Arrows go from row to row. */

@@ -1,0 +1,114 @@
+"""How somebody comes into the chat: as who they were the last time, or under a name that is free.
+
+Promises:
+- What is kept of a person is thrown away only when the hub has said that it does not know it, and has taken another.
+- A name that cannot be had is explained, and another one asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pregon.chat.asking import ask_memberships
+from pregon.chat.conversation import Conversation
+from pregon.chat.input_line import Mistake, read_nick
+from pregon.chat.people import People, Person
+from pregon.client import AsyncClient
+from pregon.errors import AlreadyExists, BadName, Unauthorized, Unavailable
+from pregon.wire.groups import Memberships
+
+AskNick = Callable[[], Awaitable[str]]
+_AGAIN_S = 0.5
+
+
+@dataclass(frozen=True)
+class Entered:
+    """Who one is now, and where one is a member already."""
+
+    person: Person
+    memberships: Memberships
+
+
+class Entering:
+    """The way in."""
+
+    def __init__(self, conversation: Conversation, client: AsyncClient, people: People, ask_nick: AskNick) -> None:
+        self._conversation = conversation
+        self._client = client
+        self._people = people
+        self._ask_nick = ask_nick
+
+    async def enter(self, nick: str, *, is_fresh: bool) -> Entered:
+        """Be somebody; waits for the hub, and for a name. Raises what the hub has against it."""
+        person = self._people.find(nick)
+        if person is not None and is_fresh:
+            await self._retire(person)
+            person = None
+        if person is None:
+            return await self._enroll(nick)
+        try:
+            return Entered(person, await self._memberships(person))
+        except Unauthorized:
+            # Or the hub wants a key that was not shown: then it does not take another name either.
+            entered = await self._enroll(nick or person.name)
+            self._conversation.notice("unknown_here")
+            person.forget()
+            return entered
+
+    async def _memberships(self, person: Person) -> Memberships:
+        while True:
+            try:
+                return await ask_memberships(self._client, person.token)
+            except Unavailable:
+                self._conversation.notice("connecting", hub=self._client.hub)
+                await asyncio.sleep(_AGAIN_S)
+
+    async def _retire(self, person: Person) -> None:
+        """Let a name go, and all that was kept with it."""
+        while True:
+            try:
+                await self._client.retire(person.token)
+                break
+            except Unauthorized:
+                break
+            except Unavailable:
+                self._conversation.notice("connecting", hub=self._client.hub)
+                await asyncio.sleep(_AGAIN_S)
+        person.forget()
+
+    async def _enroll(self, nick: str) -> Entered:
+        if not nick:
+            self._conversation.notice("ask_nick")
+        while True:
+            name = read_nick(nick or await self._ask_nick())
+            nick = ""
+            if isinstance(name, Mistake):
+                self._conversation.notice(name.text, **name.values)
+                continue
+            person = await self._try(name)
+            if person is not None:
+                return Entered(person, await self._memberships(person))
+
+    async def _try(self, name: str) -> Person | None:
+        """The person of that name, if it can be had."""
+        if self._people.is_busy(name):
+            self._conversation.notice("busy_person", name=name)
+            return None
+        while True:
+            try:
+                participant = await self._client.enroll(name)
+            except AlreadyExists:
+                known = self._people.find(name)
+                if known is None:
+                    self._conversation.notice("nick_taken", nick=name)
+                return known
+            except BadName:
+                self._conversation.notice("nick_bad", nick=repr(name), most=32)
+                return None
+            except Unavailable:
+                self._conversation.notice("connecting", hub=self._client.hub)
+                await asyncio.sleep(_AGAIN_S)
+            else:
+                return self._people.add(participant.name, participant.token)
