@@ -19,6 +19,7 @@ from pregon.errors import (
 )
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
+from pregon.hub.pull import PullRequest
 from pregon.model.catalog import Topic
 from pregon.model.group import DELIVERIES_TOPIC, HOSTED, INVITED, NATIVE, DeliveryRow, Group
 from pregon.model.message import Outgoing
@@ -347,6 +348,37 @@ def test_a_private_conversation_is_of_two_and_found_again(stage: Stage) -> None:
     assert [one["name"] for one in listed] == [GROUP]
     mine = stage.desk.mine(ANYBODY, Mine(token=stage.tokens["luis"])).result()
     assert [one.others for one in mine.groups if one.is_private] == [("ana",)]
+
+
+def test_a_private_conversation_is_not_read_by_its_topic(stage: Stage, hub: Hub) -> None:
+    for name in ("ana", "luis"):
+        stage.join(name)
+    topic = stage.desk.private(ANYBODY, Private(token=stage.tokens["ana"], with_="luis")).result().topic
+    gate = Gate(hub)
+
+    with pytest.raises(Forbidden):
+        gate.read_log(ANYBODY, topic, (1, None), 10, 1_000)
+    with pytest.raises(Forbidden):
+        gate.pull(ANYBODY, PullRequest(topic=topic, subscriber="curioso"))
+    with pytest.raises(Forbidden):
+        gate.story(ANYBODY, topic, 1)
+    with pytest.raises(BadName):
+        stage.make("private.mine")
+    with pytest.raises(NotFound):
+        stage.desk.diagram_data(ANYBODY, topic.removeprefix("groups."), 1, 10).result()
+
+
+def test_enrolling_again_with_the_same_secret_is_answered_with_the_same_token(stage: Stage) -> None:
+    secret = "s" * 40
+
+    first = stage.desk.enroll(ANYBODY, "ana", secret).result()
+    again = stage.desk.enroll(ANYBODY, "ana", secret).result()
+
+    assert first == again
+    with pytest.raises(AlreadyExists):
+        stage.desk.enroll(ANYBODY, "ana", "x" * 40).result()
+    with pytest.raises(BadRequest):
+        stage.desk.enroll(ANYBODY, "luis", "1234").result()
 
 
 def test_who_waits_for_its_groups_is_told_of_a_new_one(stage: Stage) -> None:

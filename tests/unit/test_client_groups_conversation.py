@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import msgspec
 import pytest
 
-from pregon.causal.oracle import Oracle
 from pregon.causal.stamps import Stamp
 from pregon.client.groups.conversation import FORGET_AFTER
 from pregon.client.groups.events import (
@@ -300,54 +297,3 @@ def test_a_conversation_that_is_over_says_why_and_asks_nothing_more(hub: FakeHub
     assert ana.talk.next_call(0) is None
     with pytest.raises(Rejected, match="deleted"):
         ana.talk.require_open()
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_random_conversations_on_several_hubs_are_in_causal_order_and_whole(seed: int) -> None:
-    chance, oracle = random.Random(seed), Oracle()
-    hubs = [FakeHub(stride=3, offset=offset) for offset in range(3)]
-    actors: list[Actor] = []
-
-    def join() -> None:
-        first = chance.randrange(3)
-        actor = Actor([*hubs[first:], *hubs[:first]], f"m{len(actors)}")
-        clock = {member: number for member, number in actor.talk.intake._order.clock.items() if member > 3}
-        clock.pop(actor.talk.me, None)
-        oracle.joined(actor.talk.me, clock)
-        oracle.sent(actor.talk.me, Stamp(actor.talk.me, 1))
-        actors.append(actor)
-
-    def look(actor: Actor, most: int) -> None:
-        seen = len(actor.events)
-        actor.look(most)
-        for event in actor.events[seen:]:
-            assert not isinstance(event, MessagesMissed)
-            oracle.delivered(actor.talk.me, event.stamp, event.text if isinstance(event, GroupMessage) else None)
-
-    join()
-    for number in range(400):
-        actor = chance.choice(actors)
-        what = chance.choice(["say", "send", "send", "read", "read", "look", "look"])
-        if number % 60 == 30:
-            join()
-        elif what == "say":
-            own = actor.say(f"{number}")
-            oracle.sent(actor.talk.me, own.stamp, f"{number}")
-        elif what == "send":
-            actor.send()
-        elif what == "read":
-            actor.read(chance.randrange(3))
-        else:
-            look(actor, chance.randrange(4))
-    for actor in actors:
-        actor.send()
-    for actor in actors:
-        for _ in range(3):
-            for path in range(3):
-                while actor.talk.paths[path].read_seq < len(actor.hubs[path].log):
-                    assert actor.read(path)
-            look(actor, 1_000_000)
-
-    violations = oracle.finish({actor.talk.me: actor.talk.intake.held for actor in actors})
-    assert violations == []
-    assert len(oracle) > 50

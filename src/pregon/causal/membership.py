@@ -38,6 +38,11 @@ class PeerView(msgspec.Struct):
         """Whether it is in the group now."""
         return self.state in (HERE, IS_LEAVING)
 
+    @property
+    def has_left(self) -> bool:
+        """Whether it is no member any more, by its own word."""
+        return self.state == HAS_LEFT
+
 
 class Joiner(msgspec.Struct):
     """One who asks to join."""

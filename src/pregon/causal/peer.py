@@ -91,6 +91,11 @@ class Peer:
         return self._standing.me
 
     @property
+    def name(self) -> str:
+        """Its name."""
+        return self._standing.name
+
+    @property
     def member(self) -> Member:
         """Its causal order."""
         return self._standing.member
@@ -124,6 +129,13 @@ class Peer:
     def retained_count(self) -> int:
         """Messages that somebody may lack."""
         return len(self._standing.retained)
+
+    @property
+    def unheard_count(self) -> int:
+        """Its own last messages that some member who is here has not reported yet."""
+        here = [member for member in self._standing.roster.here() if member != self.me]
+        sent = self.member.clock.get(self.me, 0)
+        return max(0, sent - self._standing.reports.stable(self.me, here))
 
     @property
     def addresses(self) -> dict[int, str]:

@@ -158,14 +158,14 @@ class Repairs:
         return wanted
 
     def _is_hopeless(self, gap: Gap) -> bool:
-        """Whether nobody has what is missing, as it seems: its sender denies it, or nobody who could be asked has it."""
+        """Whether nobody has what is missing, as it seems: its sender denies it, or no one who can be asked has it."""
         if gap.member in self._ends:
             return gap.last > self._ends[gap.member][0]
         chase = self._chases.get(gap.member)
         return chase is not None and chase.alone_ms is not None and chase.tries > _TRIES_WITH_HOPE
 
     def _doubt(self, held: Stamp) -> None:
-        """Hold a message back no longer that waits for what does not exist, if others have delivered it: who sent it may
+        """Hold a message back no longer that waits for what does not exist, if others have delivered it: its sender may
         have told each member another thing, and their copy can be delivered here too."""
         if any(holder != held.member for holder in self._holders(*held)):
             self._member.give_up(held)

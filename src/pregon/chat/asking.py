@@ -31,7 +31,7 @@ async def _ask(client: AsyncClient, call: Call[T]) -> T:
 
 
 def begin_to_say(group: AsyncGroup, text: str, answers: Stamp | None) -> OwnMessage:
-    """Say something, without waiting: what it depends on is settled now. Raises QueueFull, and why the group is over."""
+    """Say something, without waiting; what it depends on is settled now. Raises QueueFull, and why it is over."""
     conversation = group._conversation
     conversation.require_open()
     own = conversation.make(as_words(text, None, None, answers), wall_us())

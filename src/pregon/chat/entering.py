@@ -17,6 +17,7 @@ from pregon.chat.input_line import Mistake, read_nick
 from pregon.chat.people import People, Person
 from pregon.client import AsyncClient
 from pregon.errors import AlreadyExists, BadName, Unauthorized, Unavailable
+from pregon.limits import NICK_CHARACTERS_MAX
 from pregon.wire.groups import Memberships
 
 AskNick = Callable[[], Awaitable[str]]
@@ -39,6 +40,7 @@ class Entering:
         self._client = client
         self._people = people
         self._ask_nick = ask_nick
+        self._has_told = False
 
     async def enter(self, nick: str, *, is_fresh: bool) -> Entered:
         """Be somebody; waits for the hub, and for a name. Raises what the hub has against it."""
@@ -62,8 +64,13 @@ class Entering:
             try:
                 return await ask_memberships(self._client, person.token)
             except Unavailable:
-                self._conversation.notice("connecting", hub=self._client.hub)
-                await asyncio.sleep(_AGAIN_S)
+                await self._wait_for_hub()
+
+    async def _wait_for_hub(self) -> None:
+        if not self._has_told:
+            self._has_told = True
+            self._conversation.notice("connecting", hub=self._client.hub)
+        await asyncio.sleep(_AGAIN_S)
 
     async def _retire(self, person: Person) -> None:
         """Let a name go, and all that was kept with it."""
@@ -74,8 +81,7 @@ class Entering:
             except Unauthorized:
                 break
             except Unavailable:
-                self._conversation.notice("connecting", hub=self._client.hub)
-                await asyncio.sleep(_AGAIN_S)
+                await self._wait_for_hub()
         person.forget()
 
     async def _enroll(self, nick: str) -> Entered:
@@ -105,10 +111,9 @@ class Entering:
                     self._conversation.notice("nick_taken", nick=name)
                 return known
             except BadName:
-                self._conversation.notice("nick_bad", nick=repr(name), most=32)
+                self._conversation.notice("nick_bad", nick=repr(name), most=NICK_CHARACTERS_MAX)
                 return None
             except Unavailable:
-                self._conversation.notice("connecting", hub=self._client.hub)
-                await asyncio.sleep(_AGAIN_S)
+                await self._wait_for_hub()
             else:
                 return self._people.add(participant.name, participant.token)

@@ -37,6 +37,8 @@ class Halls:
         self._left: set[str] = set()
         self._not_sent: list[Unsent] = []
         """Of the last time, in rooms that are not open."""
+        self._opening = asyncio.Lock()
+        """One after another: who joins twice at once would be two members."""
 
     @property
     def unsent(self) -> list[Unsent]:
@@ -66,6 +68,10 @@ class Halls:
 
     async def open(self, name: str, with_: str = "", *, is_back: bool, is_shown: bool) -> None:
         """Be in a room; raises what the hub has against it."""
+        async with self._opening:
+            await self._open(name, with_, is_back=is_back, is_shown=is_shown)
+
+    async def _open(self, name: str, with_: str, *, is_back: bool, is_shown: bool) -> None:
         if name in self._members:
             if is_shown:
                 self._conversation.show_room(self._members[name].room)
@@ -102,10 +108,10 @@ class Halls:
         """The hub says where one is a member."""
         self._left -= trusted
         found = [one for one in memberships if one.group not in self._members and one.group not in self._left]
-        for one in found:
-            if one.is_private:
-                self._conversation.notice("private_open", name=", ".join(one.others))
         await self.open_all(found)
+        for one in found:
+            if one.is_private and one.group in self._members and self._members[one.group].room.unread:
+                self._conversation.notice("private_open", name=", ".join(one.others))
 
     async def _attend(self, member: RoomMember) -> None:
         """What goes on in a room, until it is over."""

@@ -201,7 +201,8 @@ class Room:
         before: Line | None = None
         for line in self._lines:
             yield self.place(line, before)
-            before = line
+            # What happens to members may stand between a message and its answer.
+            before = line if line.is_message else before
 
     def _in_threads(self) -> Iterator[Placed]:
         """Answers under what they answer, in their order; the rest in causal order."""

@@ -113,6 +113,7 @@ class Talk:
             for name in self._wanted.rooms:
                 await self._patiently(lambda name=name: commands.do(Join(name)))  # type: ignore[misc]
             await self._patiently(lambda: halls.open_all(entered.memberships.groups))
+            self._show_first()
             halls.send_what_was_left(person.unsent)
             if self.conversation.shown is None:
                 self.conversation.notice("no_room")
@@ -120,6 +121,12 @@ class Talk:
             await _together(*loops, self._watch_presence(halls))
         finally:
             person.release()
+
+    def _show_first(self) -> None:
+        """Of the rooms that were named, the first is shown."""
+        room = self.conversation.find_room(self._wanted.rooms[0]) if self._wanted.rooms else None
+        if room is not None:
+            self.conversation.show_room(room)
 
     async def _patiently(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do something when the hub is there."""
@@ -201,7 +208,13 @@ class Talk:
 
 
 async def _together(*loops: Coroutine[Any, Any, None]) -> None:
-    """Run loops until one of them fails, and end the others."""
-    async with asyncio.TaskGroup() as tasks:
-        for loop in loops:
-            tasks.create_task(loop)
+    """Run loops until one of them fails, end the others, and raise why."""
+    tasks = [asyncio.create_task(loop) for loop in loops]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

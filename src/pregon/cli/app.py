@@ -10,6 +10,7 @@ import typer
 from pregon.cli import (
     benchmark,
     catalog,
+    chat,
     curve_keys,
     demo,
     doctor,
@@ -70,6 +71,7 @@ app.add_typer(keys.token, name="token")
 app.add_typer(curve_keys.app, name="keys")
 app.add_typer(services.app, name="services")
 app.add_typer(group.app, name="group")
+app.add_typer(chat.app, name="chat")
 app.add_typer(requests.commands)
 app.add_typer(proxy.commands)
 app.add_typer(traces.commands)

@@ -11,6 +11,7 @@ import typer
 
 from pregon.cli.connect import HubOption, JsonOption, connect
 from pregon.cli.output import console, printable, show_json, show_rows, tell
+from pregon.clock import INSTANT_US_MAX
 from pregon.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def _fetch_all(name: str, part: tuple[int, int], hub: str | None, others: list[s
         if any(part) and found.messages:
             # Numbers of a message are of one hub: in another one the same time is looked for.
             theirs = _fetch(name, (max(1, theirs.head_seq - MESSAGES_MAX + 1), 0), url)
-            theirs = between(theirs, found.messages[0].accepted_us, found.messages[-1].accepted_us)
+            last_us = found.messages[-1].accepted_us if part[1] else INSTANT_US_MAX
+            theirs = between(theirs, found.messages[0].accepted_us, last_us)
         traces.append(theirs)
     return merge_traces(traces)
 

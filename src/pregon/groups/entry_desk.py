@@ -40,6 +40,7 @@ class EntryDesk:
         self.rolls = Rolls()
         self._people = People()
         self._presence = Presence()
+        self._refused = 0
         self._reading = Reading(gate.hub)
         self._changes = WaitingRoom()
         """Who waits for its groups to change, by the id of the participant."""
@@ -52,6 +53,11 @@ class EntryDesk:
     def stop(self) -> None:
         """Answer those who wait."""
         self._changes.stop()
+
+    def counts(self, caller: Caller) -> dict[str, int]:
+        """What was written since the hub started, what was refused, and how many are here."""
+        self._gate.rules.require(caller, READ)
+        return {**self.rolls.counts, "refused": self._refused, "here": self._presence.count()}
 
     # What all verbs begin with.
 
@@ -79,9 +85,13 @@ class EntryDesk:
         self._people.find_known(caller, token)
 
         def carry_out(transaction: Transaction) -> T:
-            person = self._people.require(transaction.connection, caller, token)
-            self._presence.touch(person.id)
-            return change(transaction, person)
+            try:
+                person = self._people.require(transaction.connection, caller, token)
+                self._presence.touch(person.id)
+                return change(transaction, person)
+            except PregonError:
+                self._refused += 1
+                raise
 
         return self._submit(carry_out, size_bytes)
 

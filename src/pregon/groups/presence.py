@@ -25,6 +25,11 @@ class Presence:
         """It is gone."""
         self._last_ms.pop(participant_id, None)
 
+    def count(self) -> int:
+        """How many are here."""
+        since_ms = monotonic_ms() - HERE_MS
+        return sum(last_ms > since_ms for last_ms in list(self._last_ms.values()))
+
     def is_here(self, participant_id: int | None) -> bool:
         """Whether it was in contact lately; the hub always is."""
         return participant_id is None or monotonic_ms() - self._last_ms.get(participant_id, -HERE_MS) < HERE_MS

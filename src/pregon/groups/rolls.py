@@ -9,7 +9,7 @@ Promises:
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +25,10 @@ from pregon.model.batch import Packing, StoredBatch, encode, stamp
 from pregon.model.group import (
     AFTER_HEADER,
     ANSWERS_HEADER,
+    GONE,
+    JOINED,
     KIND_HEADER,
+    LEFT,
     PRODUCER,
     STAMP_HEADER,
     topic_of,
@@ -66,8 +69,8 @@ class Rolls:
 
     def __init__(self) -> None:
         self._rolls: OrderedDict[str, Roll] = OrderedDict()
-        self.messages = 0
-        """Records written since the hub started."""
+        self.counts = Counter({"messages": 0, "joined": 0, "left": 0})
+        """What was written since the hub started: records, members that came, members that went."""
 
     def forget(self, name: str = "") -> None:
         """What is remembered may no longer be so: of one group, or of all."""
@@ -106,7 +109,9 @@ class Rolls:
         roll.window.add(Record(roll.head_seq, stamp_, after))
         roll.sent(sender, stamp_, words.kind)
         self._gathered(transaction, roll).add(transaction, stamp_, after, sender.name, words)
-        self.messages += 1
+        self.counts["messages"] += 1
+        if words.kind in (JOINED, LEFT, GONE):
+            self.counts["joined" if words.kind == JOINED else "left"] += 1
         return roll.head_seq
 
     def _gathered(self, transaction: Transaction, roll: Roll) -> _Gathered:

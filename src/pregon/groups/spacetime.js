@@ -27,11 +27,12 @@
   };
 
   const show = (stamp) => {
-    for (const one of [...messages.values(), ...rows.values()]) one.classList.remove("one", "cause");
+    for (const one of [...messages.values(), ...rows.values()]) one.classList.remove("one", "cause", "near");
     drawing.classList.toggle("asked", messages.has(stamp));
     if (!messages.has(stamp)) return;
     mark(stamp, "one");
     for (const cause of causesOf(stamp)) mark(cause, "cause");
+    for (const cause of messages.get(stamp).dataset.after.split(" ")) mark(cause, "near");
   };
 
   const listen = (one) => {

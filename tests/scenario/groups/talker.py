@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 Frame = dict[str, Any]
@@ -98,6 +99,15 @@ class Talker:
     def texts(self, group: str) -> list[str]:
         """What people said in a room, as far as it was told."""
         return [one["text"] for one in self.rooms.get(group, ()) if one["kind"] == "message"]
+
+    def closed_with(self, timeout_s: float = 10.0) -> tuple[int, str]:
+        """The code and the reason with which the hub hangs up."""
+        try:
+            while True:
+                self.hear(timeout_s)
+        except ConnectionClosed as closed:
+            assert closed.rcvd is not None, "the hub says why"
+            return closed.rcvd.code, closed.rcvd.reason
 
     def cut(self) -> None:
         """The connection is gone, and nobody said goodbye."""

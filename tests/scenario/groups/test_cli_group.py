@@ -176,7 +176,9 @@ def test_a_message_that_overtook_its_cause_is_seen_in_what_two_hubs_have(make_hu
             group.close()
     alone = run("group", "trace", "design", "--json", hub=first.url).row
     together = run("group", "trace", "design", "--also", second.url, "--json", hub=first.url).row
-    part = run("group", "trace", "design", "--also", second.url, "--from", "1", "--json", hub=first.url).row
+    asked = str(heard[0].seq)
+    until = run("group", "trace", "design", "--also", second.url, "--to", asked, "--json", hub=first.url).row
+    since = run("group", "trace", "design", "--also", second.url, "--from", asked, "--json", hub=first.url).row
     why = show(
         first, "group", "trace", "design", "--also", second.url, "--why", str(heard[1].stamp), "--member", "eva",
         "--output", str(picture),
@@ -187,6 +189,7 @@ def test_a_message_that_overtook_its_cause_is_seen_in_what_two_hubs_have(make_hu
     assert {answer} == {one["stamp"] for one in together["deliveries"] if one["waited_for"]}
     assert answer not in {one["stamp"] for one in alone["messages"]}
     assert (alone["hubs"], alone["hubs_here"], together["hubs_here"]) == (2, 1, 2)
-    assert {question, answer} <= {one["stamp"] for one in part["messages"]} | {answer}
+    assert [one["stamp"] for one in since["messages"]] == [question, answer]
+    assert until["messages"][-1]["stamp"] == question
     assert f"it answers {question} of ana, which came at" in why
     assert picture.read_text(encoding="utf-8").count('class="came"') == 2

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from pregon.edges.dispatch import Dispatcher
-from pregon.edges.http import access, catalog, groups, groups_messages, live, operate, publish, push, receive, services
+from pregon.edges.http import (
+    access,
+    catalog,
+    chat,
+    groups,
+    groups_messages,
+    live,
+    operate,
+    publish,
+    push,
+    receive,
+    services,
+)
 from pregon.edges.http.app import HttpApp, Mounted
 from pregon.edges.http.machines import machine_routes
 from pregon.edges.http.page import page_routes
@@ -25,7 +37,7 @@ def make_router(dispatcher: Dispatcher) -> Router:
         *groups_messages.ROUTES,
         *machine_routes(dispatcher),
     ]
-    return Router([*routes, *page_routes(routes)])
+    return Router([*routes, *page_routes(routes), *chat.ROUTES])
 
 
 def make_app(desk: Desk, dispatcher: Dispatcher, mounts: dict[str, Mounted]) -> HttpApp:

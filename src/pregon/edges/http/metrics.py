@@ -25,6 +25,7 @@ from pregon.clock import monotonic_ms, wall_us
 from pregon.delivery.figures import OTHERS, Figures, Histogram, Names
 from pregon.edges.http.answers import Answer
 from pregon.edges.http.exchange import Exchange
+from pregon.edges.http.metrics_groups import render_groups
 from pregon.edges.http.metrics_services import render_services
 from pregon.edges.http.routes import Desk
 from pregon.errors import PregonError
@@ -103,6 +104,8 @@ class MetricsHandler:
         if desk.services is not None:
             services = await desk.answer(desk.services.list_services(caller))
             series += render_services(services, await desk.answer(desk.services.counts(caller)))
+        if desk.groups is not None:
+            series += render_groups(desk.groups.counts(caller))
         return Answer(render_metrics(desk.hub, desk.figures) + series, 200, "text/plain; version=0.0.4")
 
     async def _find_series(self, desk: Desk) -> bytes:
