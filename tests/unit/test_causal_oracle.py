@@ -111,10 +111,10 @@ def test_what_did_not_arrive_or_is_still_held_is_seen_at_the_end() -> None:
     assert oracle.lacks(1) == [B1] and oracle.lacks(3, senders=[1]) == [A1]
 
 
-def test_who_comes_later_need_not_be_shown_what_was_before_but_follows_from_it() -> None:
+def test_who_comes_later_need_not_be_shown_what_was_before_and_follows_from_what_it_was_told() -> None:
     oracle = conversation()
 
-    oracle.joined(3, {1: 1, 2: 1})
+    oracle.joined(3, {1: 1, 2: 1}, told=[B1])
     oracle.sent(3, C1, "hello", [B1])
 
     assert oracle.finish({3: 0}) == []

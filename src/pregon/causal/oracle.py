@@ -79,15 +79,18 @@ class Oracle:
 
     # What happens.
 
-    def joined(self, process: int, clock: Mapping[int, int]) -> None:
-        """A process begins, and what these numbers say was before its time.
+    def joined(self, process: int, clock: Mapping[int, int], told: Iterable[Stamp] = ()) -> None:
+        """A process begins, and what these numbers say was before its time: it need not be shown that.
 
-        It need not be shown that, and whatever it does comes after it: it was told these numbers by who had done it.
+        What it does follows from the messages that it was told of by those who let it in. Nobody tells it of members
+        that are forgotten already: those were before its time too.
         """
         begun = self._of(process)
-        for sender, number in clock.items():
-            for index in self._excuse(begun, sender, number):
-                begun.past |= 1 << index | self._past[index]
+        for sender, number in {**dict.fromkeys(self._forgotten, len(self._stamps)), **clock}.items():
+            self._excuse(begun, sender, number)
+        for stamp in told:
+            index = self._index[stamp]
+            begun.past |= 1 << index | self._past[index]
 
     def sent(self, process: int, stamp: Stamp, body: Any = None, after: Iterable[Stamp] | None = None) -> None:
         """A process sent a message, which names these as its predecessors, if that is to be judged."""

@@ -51,7 +51,8 @@ class Upkeep:
             return [Send(None, encode_frame(ReportFrame(standing.me, standing.group, True, clock)))]
         if now_ms - self._reported_ms < options.report_ms:
             return []
-        changed = {s: number for s, number in standing.member.clock.items() if self._reported.get(s) != number}
+        clock = standing.whole_clock(now_ms)
+        changed = {sender: number for sender, number in clock.items() if self._reported.get(sender) != number}
         if not changed:
             return []
         self._reported.update(changed)

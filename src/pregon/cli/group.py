@@ -10,7 +10,7 @@ from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect
 from pregon.cli.group_trace import commands, participant_token
 from pregon.cli.output import console, show_fields, show_rows, tell
 from pregon.errors import BadRequest, NotFound
-from pregon.model.group import INVITED, OPEN
+from pregon.model.group import HOSTED, INVITED, OPEN
 
 app = typer.Typer(help="Groups: members whose messages come in causal order.", no_args_is_help=True)
 app.add_typer(commands)
@@ -129,6 +129,8 @@ def list_members(name: _NameArgument, hub: HubOption = None, as_json: JsonOption
     """Who is in a group, and who of them is here."""
     with connect(hub) as client:
         rows = client.list("member", names=[name, *_token()])
+    # The hub leaves out what is no, or nothing.
+    rows = [{"kind": HOSTED, "is_here": False, "number": 0, "joined_seq": 0, **row} for row in rows]
     show_rows(rows, _MEMBER_COLUMNS, as_json=as_json, empty=tell("nobody", "nadie"))
 
 

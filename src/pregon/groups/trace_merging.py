@@ -24,14 +24,16 @@ def merge_traces(traces: Sequence[GroupTrace]) -> GroupTrace:
     names: dict[int, str] = {}
     for one in traces:
         for delivery in one.deliveries:
-            deliveries.setdefault((delivery.member, delivery.stamp), delivery)
+            if delivery.stamp in messages:
+                deliveries.setdefault((delivery.member, delivery.stamp), delivery)
         for member, name in one.members:
             # A hub has only the number of a member that sends and is named elsewhere.
             if names.get(member, str(member)) == str(member):
                 names[member] = name
+    there = {message.member for message in messages.values()} | {member for member, _ in deliveries}
     return GroupTrace(
         group=first.group,
-        members=sorted(names.items()),
+        members=[(member, names[member]) for member in sorted(there)],
         messages=_in_order(messages),
         deliveries=list(deliveries.values()),
         head_seq=first.head_seq,

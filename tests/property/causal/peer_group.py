@@ -16,7 +16,7 @@ from pregon.causal.history import Relation
 from pregon.causal.member import Member
 from pregon.causal.oracle import Oracle
 from pregon.causal.peer import Peer
-from pregon.causal.peer_outputs import Inside, Missed, Output, PeerOptions, PeerState, Refused, Send
+from pregon.causal.peer_outputs import Missed, Output, PeerOptions, PeerState, Refused, Send
 from pregon.causal.stamps import Stamp
 
 from .simulator import Network, Simulator, Weather, pick
@@ -153,8 +153,6 @@ class PeerGroup:
         if not process.is_up or process.peer is not peer or peer.is_done:
             return
         self._do(me, peer.tick(self.simulator.now_ms))
-        if self.simulator.chance.random() < 0.2:
-            self.save(me)
         self.simulator.after(OPTIONS.tick_ms, lambda: self._tick(me, peer))
 
     def _take(self, source: int, to: int, frame: bytes) -> None:
@@ -164,13 +162,14 @@ class PeerGroup:
 
     def _do(self, me: int, outputs: list[Output]) -> None:
         process = self.processes[me]
+        # What others are told must not be forgotten here: it is written down before it is said.
+        if any(isinstance(output, Send) and output.to is None for output in outputs):
+            self._save(me)
         for output in outputs:
             if isinstance(output, Send):
                 for to in (output.to,) if output.to is not None else tuple(self.processes):
                     if to != me and to in self.processes:
                         self.network.send(me, to, output.frame)
-            elif isinstance(output, Inside):
-                self.save(me)
             elif isinstance(output, Missed):
                 self.counts["missed"] += output.last - output.first + 1
                 process.missed.update(Stamp(output.member, n) for n in range(output.first, output.last + 1))
@@ -179,8 +178,7 @@ class PeerGroup:
                 process.is_up = False
                 self.failures.append(f"{me} was refused: {output.error}")
 
-    def save(self, me: int) -> None:
-        """Write down what a peer needs to come back."""
+    def _save(self, me: int) -> None:
         process = self.processes[me]
         if process.is_up and process.peer.is_in:
             process.saved = process.peer.state()
@@ -246,12 +244,11 @@ def _watch(group: PeerGroup, me: int, member: Any) -> None:
     def watched_broadcast(body: Any = None) -> Any:
         is_first = member.clock.get(me, 0) == 0
         if is_first:
-            oracle.joined(me, {other: number for other, number in member.clock.items() if other != me})
+            oracle.joined(me, member.clock, map(Stamp._make, member.frontier.items()))
         message = broadcast(body)
         # What a newcomer's first message names is not the shortest: it knows clocks, and not what they follow from.
         oracle.sent(me, message.stamp, message.body, None if is_first else message.after)
         process.shown.add(message.stamp)
-        group.simulator.after(0.0, lambda: group.save(me) if process.peer.member is member else None)
         return message
 
     def watched_deliver(ready: Any) -> Any:

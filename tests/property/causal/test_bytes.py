@@ -120,6 +120,6 @@ def test_a_whole_group_of_concurrent_messages_costs_no_more_than_its_vector_cloc
 def test_members_of_high_numbers_are_named_in_a_form_that_is_read(low: int, step: int, number: int) -> None:
     after = tuple(Stamp(member, number) for member in range(low, low + step * 3_000, step))
 
-    data = encode_control(Stamp(20_000, 1), after)
+    data = encode_control(Stamp(30_000, 1), after)
 
     assert decode_control(data)[2] == after

@@ -18,6 +18,8 @@ from ..both_clients import WAYS, address_of
 from ..hub_process import HubProcess, wait_until
 from .library import KINDS, join, messages, next_message, open_groups, private, texts
 
+Name = Callable[[str], str]
+
 
 @pytest.fixture(params=[(kind, way) for kind in KINDS for way in WAYS], ids="-".join)
 def client(request: pytest.FixtureRequest, hub: HubProcess) -> Iterator[Any]:
@@ -38,14 +40,12 @@ def group(serial: int) -> str:
 
 
 @pytest.fixture
-def name(serial: int) -> Callable[[str], str]:
+def name(serial: int) -> Name:
     """Names that nobody else has: participants are known in the whole hub."""
     return lambda who: f"{who} {serial}"
 
 
-def test_three_people_talk_and_each_is_told_what_answers_what(
-    client: Any, group: str, name: Callable[[str], str]
-) -> None:
+def test_three_people_talk_and_each_is_told_what_answers_what(client: Any, group: str, name: Name) -> None:
     ana, luis, eva = (join(client, group, name=name(who)) for who in ("ana", "luis", "eva"))
 
     asked = ana.send("¿quién viene?")
@@ -70,7 +70,7 @@ def test_three_people_talk_and_each_is_told_what_answers_what(
     assert [member.name for member in ana.members] == [name("ana"), name("luis"), name("eva")]
 
 
-def test_comings_goings_and_other_names_are_events(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_comings_goings_and_other_names_are_events(client: Any, group: str, name: Name) -> None:
     ana = join(client, group, name=name("ana"))
     luis = join(client, group, name=name("luis"))
     luis.rename(name("lucho"))
@@ -83,10 +83,10 @@ def test_comings_goings_and_other_names_are_events(client: Any, group: str, name
     assert isinstance(left, MemberLeft) and (left.name, left.member) == (name("lucho"), luis.number)
     assert renamed.is_after(came) and left.is_after(came)
     assert ana.members == (GroupMember(ana.number, name("ana")),)
-    assert list(luis) == []
+    assert {type(event) for event in luis} <= {MemberRenamed}
 
 
-def test_bytes_and_json_go_as_they_are_with_their_headers(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_bytes_and_json_go_as_they_are_with_their_headers(client: Any, group: str, name: Name) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     ana.send(b"\x00\xff", content_type="image/x", headers={"color": "rojo"})
     ana.send({"x": [1, 2]})
@@ -98,33 +98,34 @@ def test_bytes_and_json_go_as_they_are_with_their_headers(client: Any, group: st
 
 
 def test_what_was_said_before_comes_first_for_who_asks_for_it(
-    client: Any, group: str, name: Callable[[str], str]
+    client: Any, hub: HubProcess, group: str, name: Name
 ) -> None:
-    ana = join(client, group, name=name("ana"))
-    for number in range(600):
-        ana.send(f"{number}", wait=False)
-    ana.flush()
+    with hub.client() as quick:
+        ana = quick.join(group, name=name("ana"))
+        for number in range(600):
+            ana.send(f"{number}", wait=False)
+        ana.flush()
 
-    luis = join(client, group, name=name("luis"), history=True)
-    ana.send("ahora")
-    shown = messages(luis, 601)
+        luis = join(client, group, name=name("luis"), history=True)
+        ana.send("ahora")
+        shown = messages(luis, 601)
 
     assert [one.text for one in shown] == [*map(str, range(600)), "ahora"]
     assert [one.is_history for one in shown] == [True] * 600 + [False]
 
 
-def test_who_does_not_look_loses_nothing(client: Any, group: str, name: Callable[[str], str]) -> None:
-    ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
-    for number in range(2_500):
-        ana.send(f"{number}", wait=False)
-    ana.flush()
+def test_who_does_not_look_loses_nothing(client: Any, hub: HubProcess, group: str, name: Name) -> None:
+    luis = join(client, group, name=name("luis"))
+    with hub.client() as quick:
+        ana = quick.join(group, name=name("ana"))
+        for number in range(2_500):
+            ana.send(f"{number}", wait=False)
+        ana.flush()
 
     assert texts(luis, 2_500) == [*map(str, range(2_500))]
 
 
-def test_who_comes_back_with_its_state_goes_on_where_it_was(
-    client: Any, group: str, name: Callable[[str], str]
-) -> None:
+def test_who_comes_back_with_its_state_goes_on_where_it_was(client: Any, group: str, name: Name) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     for number in range(5):
         ana.send(f"{number}")
@@ -142,7 +143,7 @@ def test_who_comes_back_with_its_state_goes_on_where_it_was(
 
 
 def test_who_comes_back_without_its_state_is_another_and_the_old_one_is_told(
-    client: Any, group: str, name: Callable[[str], str]
+    client: Any, group: str, name: Name
 ) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     assert isinstance(ana.poll(30), MemberJoined)
@@ -153,13 +154,13 @@ def test_who_comes_back_without_its_state_is_another_and_the_old_one_is_told(
     assert isinstance(gone, MemberGone) and gone.member == luis.number
     assert isinstance(came, MemberJoined) and came.member == again.number != luis.number
     with pytest.raises(NotAMember):
-        luis.send("¿sigo aquí?")
-    with pytest.raises(NotAMember):
         while luis.poll(30) is not None:
             pass
+    with pytest.raises(NotAMember):
+        luis.send("¿sigo aquí?")
 
 
-def test_a_private_conversation_is_of_two(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_a_private_conversation_is_of_two(client: Any, group: str, name: Name) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     one = private(client, ana.token, name("luis"))
     other = private(client, luis.token, name("ana"))
@@ -175,7 +176,7 @@ def test_a_private_conversation_is_of_two(client: Any, group: str, name: Callabl
     assert one.group in {row["name"] for row in client.groups(ana.token)}
 
 
-def test_who_enrolls_first_joins_with_the_token(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_who_enrolls_first_joins_with_the_token(client: Any, group: str, name: Name) -> None:
     participant = client.enroll(name("ana"))
     ana = join(client, group, token=participant.token)
 
@@ -190,9 +191,7 @@ def test_who_enrolls_first_joins_with_the_token(client: Any, group: str, name: C
         join(client, group, token=participant.token)
 
 
-def test_what_is_wrong_is_refused_in_words_and_costs_no_name(
-    client: Any, group: str, name: Callable[[str], str]
-) -> None:
+def test_what_is_wrong_is_refused_in_words_and_costs_no_name(client: Any, group: str, name: Name) -> None:
     ana = join(client, group, name=name("ana"))
     client.create("group", name=f"{group}-x", access="invited", allowed=[name("luis")])
 
@@ -209,7 +208,7 @@ def test_what_is_wrong_is_refused_in_words_and_costs_no_name(
     assert ana.send("sigo").number == 2
 
 
-def test_a_group_that_is_deleted_ends_for_its_members(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_a_group_that_is_deleted_ends_for_its_members(client: Any, group: str, name: Name) -> None:
     ana = join(client, group, name=name("ana"))
     client.delete("group", group)
 
@@ -220,7 +219,7 @@ def test_a_group_that_is_deleted_ends_for_its_members(client: Any, group: str, n
             pass
 
 
-def test_closing_ends_who_waits_for_the_next_event(client: Any, group: str, name: Callable[[str], str]) -> None:
+def test_closing_ends_who_waits_for_the_next_event(client: Any, group: str, name: Name) -> None:
     ana = join(client, group, name=name("ana"))
     shown: list[Any] = ["waiting"]
     thread = threading.Thread(target=lambda: shown.__setitem__(0, list(ana)))
@@ -232,7 +231,7 @@ def test_closing_ends_who_waits_for_the_next_event(client: Any, group: str, name
     assert shown == [[]]
 
 
-def test_any_number_of_threads_may_send(hub: HubProcess, group: str, name: Callable[[str], str]) -> None:
+def test_any_number_of_threads_may_send(hub: HubProcess, group: str, name: Name) -> None:
     with ExitStack() as stack:
         client = stack.enter_context(hub.client())
         ana, luis = client.join(group, name=name("ana")), client.join(group, name=name("luis"))
@@ -254,9 +253,7 @@ def test_any_number_of_threads_may_send(hub: HubProcess, group: str, name: Calla
         assert mine == [f"{who} {number}" for number in range(50)]
 
 
-def test_what_each_was_shown_is_on_the_log_of_deliveries(
-    client: Any, hub: HubProcess, group: str, name: Callable[[str], str]
-) -> None:
+def test_what_each_was_shown_is_on_the_log_of_deliveries(client: Any, hub: HubProcess, group: str, name: Name) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     sent = ana.send("hola")
     shown = next_message(luis)

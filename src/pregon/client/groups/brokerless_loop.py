@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from pregon.causal.peer import Peer
-from pregon.causal.peer_bytes import MESSAGE, REPAIR
+from pregon.causal.peer_bytes import JOIN, MESSAGE, REPAIR
 from pregon.causal.peer_outputs import Delivered, Inside, Output, Refused, Send, Shown
 from pregon.client.groups.brokerless_mesh import Mesh
 from pregon.client.groups.brokerless_parcel import as_event
@@ -28,7 +28,6 @@ from pregon.wire.bell import Bell
 log = logging.getLogger(__name__)
 
 OUTBOX_MAX = 10_000
-_CONNECT_MS = 20.0
 _END_S = 15.0
 
 
@@ -139,27 +138,30 @@ class PeerLoop:
             self._bell.close()
 
     def _go_round(self) -> None:
-        tick_ms = connect_ms = 0.0
+        tick_ms = 0.0
         while True:
-            frames = self._mesh.wait(min(tick_ms, connect_ms if connect_ms else tick_ms) - monotonic_ms())
+            frames = self._mesh.wait(tick_ms - monotonic_ms())
             self._bell.hear()
             now_ms = monotonic_ms()
             with self.lock:
                 for frame, source in frames:
                     if not self._is_overloaded(frame):
                         self._do(self.peer.receive(frame, now_ms, source))
-                if now_ms >= tick_ms:
+                is_due = now_ms >= tick_ms
+                if is_due:
                     tick_ms = now_ms + self._tick_ms
                     self._do(self.peer.tick(now_ms))
                     self.unheard = self.peer.unheard_count
                     self.on_change()
                 sends, self._outbox = self._outbox, deque()
-                addresses = self.peer.addresses if now_ms >= connect_ms else None
+                # One who asks to join may be at an address that was another's, or its own before it came back.
+                is_due |= not self.peer.is_in or any(frame[:1] == bytes((JOIN,)) for frame, _ in frames)
+                is_due |= not all(self._mesh.reaches(send.to) for send in sends)
+                addresses = self.peer.addresses if is_due else None
                 is_closed = self._is_closed
+            # Who is new is connected to before anything is said to it.
             if addresses is not None:
                 self._mesh.connect(addresses)
-                # Somebody new is connected to soon after it was heard of, and otherwise with each tick.
-                connect_ms = now_ms + (_CONNECT_MS if frames else self._tick_ms)
             for send in sends:
                 self._mesh.send(send.to, send.frame)
             if is_closed:

@@ -120,6 +120,10 @@ class Mesh:
         self._sources[link.sub] = member
         self._poller.register(link.sub, zmq.POLLIN)
 
+    def reaches(self, member: int | None) -> bool:
+        """Whether there is a connection to a member; to everybody there always is."""
+        return member is None or member in self._links
+
     def send(self, to: int | None, frame: bytes) -> None:
         """To one member, or to all; a request to join, to whoever may be there."""
         if to is not None:

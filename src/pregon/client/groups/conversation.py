@@ -173,6 +173,8 @@ class Conversation:
         event = self.view.show(message, delivery.waited_for)
         if isinstance(event, MemberLeft | MemberGone):
             self._left.append((self._shown, event.member))
+            if event.member == self.me:
+                self.fail(NotAMember(f"you are no longer member {self.me} of {self.group}: join again"))
         elif isinstance(event, MemberRenamed) and event.member == self.me:
             self.name = event.name
         self._forget_old_members()
