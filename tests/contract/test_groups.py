@@ -276,7 +276,7 @@ def test_a_native_member_without_its_state_is_another_and_the_old_one_is_gone(st
     assert back.member.me != luis.member.me
     kinds = [kind_of(one) for one in stage.read("ana")]
     assert kinds[-3:] == ["gone", "joining", "joined"]
-    with pytest.raises(BadRequest):
+    with pytest.raises(NotAMember):
         luis.send("soy el de antes")
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.app import App, ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -32,9 +32,8 @@ Screen { layout: vertical; }
 #top { height: 1; background: $primary-darken-2; color: $text; padding: 0 1; }
 #top.away { background: $error-darken-1; }
 #middle { height: 1fr; }
-#rooms, #members { width: 22; border: none; border-right: solid $panel; background: $surface; padding: 0; }
-#members { border-right: none; border-left: solid $panel; }
-.side { width: auto; height: 100%; }
+#rooms, #members { width: 22; height: 1fr; border: none; background: $surface; padding: 0 1; }
+.side { width: 22; height: 100%; background: $surface; }
 .title { width: 22; height: 1; padding: 0 1; text-style: bold; color: $text-muted; background: $surface; }
 #said { width: 1fr; height: 100%; border: none; background: $background; padding: 0 1; }
 #notices { height: auto; max-height: 6; padding: 0 1; color: $warning; background: $surface; }
@@ -48,12 +47,13 @@ class Said(OptionList):
     """What is said; a message may be chosen, to answer it or to see what is concurrent with it."""
 
 
-class ChatScreen(App[None]):
+class ChatScreen(App[None], inherit_bindings=False):
     """The screen. `make_talk` makes the talk around the conversation that the screen shows."""
 
     CSS = _CSS
     ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = []
+    # Before the field where one writes, which would copy.
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c", "leave_chat", show=False, priority=True)]
 
     def __init__(self, language: str, make_talk: Callable[[Conversation], Talk]) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class ChatScreen(App[None]):
         self._dirty: set[str] = set()
         self._chat: asyncio.Task[None] | None = None
         for keys, action, text in (
-            ("ctrl+q,ctrl+c", "leave_chat", "key_quit"),
+            ("ctrl+q", "leave_chat", "key_quit"),
             ("ctrl+n,ctrl+down", "step(1)", "key_next"),
             ("ctrl+p,ctrl+up", "step(-1)", "key_previous"),
             ("f2", "threads", "key_threads"),

@@ -129,6 +129,8 @@ class Roll:
     def check(self, sender: Rolled, stamp: Stamp, after: tuple[Stamp, ...]) -> bool:
         """Whether a message is new; raises BadRequest for what its sender cannot depend on, OutOfTurn for a gap."""
         check_control(stamp, after)
+        if stamp.member != sender.member and self._is_out(stamp.member):
+            raise NotAMember(f"member {stamp.member} of {self.entry.name} is out: you are member {sender.member} now")
         if stamp.member != sender.member:
             raise BadRequest(f"you are member {sender.member} of {self.entry.name}, and cannot send as {stamp.member}")
         if stamp.number <= sender.number:
@@ -140,6 +142,10 @@ class Roll:
         for needed in after:
             self.require_known(needed)
         return True
+
+    def _is_out(self, member: int) -> bool:
+        there = self.members.get(member)
+        return there is not None and there.state == OUT
 
     def require_known(self, needed: Stamp) -> None:
         """Raises BadRequest for a message that is not in the log and should be."""
