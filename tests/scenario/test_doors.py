@@ -304,3 +304,15 @@ def test_the_http_door_survives_garbage(hub: HubProcess, request_line: bytes) ->
             pass
 
     assert get(hub, "/healthz") == (200, "ok\n")
+
+
+def test_what_is_said_in_a_group_is_not_on_the_feed(hub: HubProcess, client: Client) -> None:
+    with subscribed(hub, client, "groups.") as feed, client.join("design", name="ana") as group:
+        group.send("solo para quienes participan")
+        client.publish("groups-of-people", "para todos")
+
+        assert drain(feed, "groups.design") == []
+    with subscribed(hub, client, "groups") as feed:
+        client.publish("groups-of-people", "para todos")
+
+        assert len(drain(feed, "groups-of-people")) == 1

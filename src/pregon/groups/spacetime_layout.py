@@ -20,7 +20,7 @@ from pregon.model import group as g
 
 ARROWS_MAX = 10_000
 """Arrows of one drawing."""
-TOP, BOTTOM, RIGHT = 96.0, 46.0, 40.0
+TOP, BOTTOM, RIGHT = 96.0, 46.0, 84.0
 HUB_KINDS = (g.JOINING, g.LEAVING, g.GONE, g.RENAMED)
 _GAPS = ((8, 64.0), (20, 44.0))
 _GAP_MIN = 26.0
