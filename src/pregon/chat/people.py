@@ -25,7 +25,7 @@ from pregon.clock import wall_us
 from pregon.errors import SettingsInvalid
 from pregon.model.group import fold_nick
 
-PEOPLE_MAX = 100
+PEOPLE_MAX = 1_000
 """People of one hub that are looked through."""
 UNSENT_MAX = 1_000
 """Lines of one person that are kept to be sent later."""

@@ -12,15 +12,17 @@ Promises:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import zmq
 import zmq.asyncio
 
-from pregon.chat.asking import join_hosted, send_hosted
+from pregon.chat.asking import join_hosted, leave_hosted, send_hosted, touch_hosted
 from pregon.chat.looks import clean
 from pregon.chat.people import People, Person
 from pregon.chat.plain_visitors import (
@@ -36,9 +38,9 @@ from pregon.chat.plain_visitors import (
     Visitors,
 )
 from pregon.client import AsyncClient
+from pregon.client.calls import TEXT_CONTENT_TYPE
 from pregon.client.groups.aio_group import AsyncGroup
 from pregon.client.groups.events import (
-    Event,
     GroupEvent,
     GroupMessage,
     MemberGone,
@@ -62,6 +64,8 @@ from pregon.wire.groups import Send
 _log = logging.getLogger("pregon.chat")
 _AGAIN_S = 0.3
 _TICK_S = 1.0
+_TOUCH_MS = 10_000.0
+_NAMES_MAX = 50
 _BACKLOG = 10_000
 _CLOSING_S = 10.0
 
@@ -84,15 +88,14 @@ class _Inside:
     """A nick that is a member."""
 
     person: Person
-    speaking: bool = False
-    pending_id: str = field(default_factory=new_id)
+    is_speaking: bool = False
 
 
-def publication_of(event: Event) -> tuple[str, str] | None:
-    """What a plain client is shown of an event, in the words of the documents; None for nothing."""
-    if not isinstance(event, GroupEvent) or event.is_history:
-        return None
+def publication_of(event: GroupEvent, door: str = "") -> tuple[str, str] | None:
+    """What a plain client is shown of an event, in the words of the documents; None for nothing, as of the door."""
     name = clean(event.name)
+    if event.is_history or name == door:
+        return None
     match event:
         case GroupMessage():
             return name, clean(event.text)
@@ -144,9 +147,10 @@ class PlainDoor:
             await self._group.close()
         try:
             async with asyncio.timeout(_CLOSING_S):
-                for one in [*(inside.person for inside in self._inside.values()), self._own]:
-                    if one is not None:
-                        await self._retire(one)
+                for inside in self._inside.values():
+                    await self._leave(inside.person)
+                if self._own is not None:
+                    await self._retire(self._own)
         except (TimeoutError, PregonError) as error:
             _log.warning("nicks stay until the door is opened again", extra={"reason": str(error)})
         await self._close_sockets()
@@ -195,12 +199,25 @@ class PlainDoor:
             pass  # The hub does not know it any more.
         person.forget()
 
+    async def _leave(self, person: Person) -> None:
+        with contextlib.suppress(NotAMember, Unauthorized):
+            await leave_hosted(self._client, person.token, self.options.room)
+        await self._retire(person)
+
     async def _come_in(self) -> None:
         """The door's own member hears the room."""
         if self._own is None:
-            participant = await self._client.enroll(self.options.nick)
+            participant = await self._enroll_door()
             self._own = self._people.add(participant.name, participant.token)
         self._group = await self._client.join(self.options.room, token=self._own.token)
+
+    async def _enroll_door(self) -> Participant:
+        """A hub may have several doors, each under a name of its own."""
+        for number in range(1, _NAMES_MAX):
+            name = self.options.nick if number == 1 else f"{self.options.nick}-{number}"
+            with contextlib.suppress(AlreadyExists):
+                return await self._client.enroll(name)
+        raise LimitReached(f"the hub has {_NAMES_MAX} doors called {self.options.nick}: give this one another --nick")
 
     # Running.
 
@@ -219,10 +236,10 @@ class PlainDoor:
     async def _hear(self) -> None:
         assert self._group is not None, "the door is in the room before it runs"
         async for event in self._group:
-            said = publication_of(event)
-            if said is not None and not (said[0] == SERVER and event.name == self.options.nick):  # type: ignore[union-attr]
-                await self._publish(*said)
             if isinstance(event, GroupEvent):
+                said = publication_of(event, self._group.name)
+                if said is not None:
+                    await self._publish(*said)
                 self._seq = max(self._seq, event.seq)
 
     async def _publish(self, nick: str, text: str) -> None:
@@ -234,9 +251,17 @@ class PlainDoor:
             await self._do(self.visitors.took(frames, monotonic_ms()))
 
     async def _watch(self) -> None:
+        """Time goes by: who is silent goes, and who is not is said to be here."""
+        touched_ms = monotonic_ms()
         while True:
             await asyncio.sleep(_TICK_S)
-            await self._do(self.visitors.tick(monotonic_ms()))
+            now_ms = monotonic_ms()
+            await self._do(self.visitors.tick(now_ms))
+            if now_ms - touched_ms >= _TOUCH_MS:
+                touched_ms = now_ms
+                for inside in list(self._inside.values()):
+                    with contextlib.suppress(PregonError):
+                        await touch_hosted(self._client, inside.person.token, self.options.room, self._seq)
 
     async def _do(self, deeds: Iterable[Deed]) -> None:
         for deed in deeds:
@@ -277,43 +302,37 @@ class PlainDoor:
 
     async def _refuse(self, nick: str, person: Person | None, error: PregonError) -> None:
         if person is not None:
-            taken_in = person
-            await self._patiently(lambda: self._retire(taken_in))
+            await self._patiently(partial(self._retire, person))
         taken = f"somebody is called {nick} already: choose another nick"
         why = taken if isinstance(error, AlreadyExists) else str(error)
         await self._do(self.visitors.refused(nick, why, monotonic_ms()))
 
     def _speak_up(self, nick: str) -> None:
-        """Say what it has to say, one text after another."""
         inside = self._inside.get(nick)
-        if inside is not None and not inside.speaking:
-            inside.speaking = True
+        if inside is not None and not inside.is_speaking:
+            inside.is_speaking = True
             self._spawn(self._speak(nick, inside))
 
     async def _speak(self, nick: str, inside: _Inside) -> None:
-        visitor = self.visitors.find(nick)
-        while visitor is not None and visitor.texts:
+        """Say what it has to say, one text after another."""
+        while (visitor := self.visitors.find(nick)) is not None and visitor.texts:
             wanted = Send(
                 group=self.options.room,
                 token=inside.person.token,
                 seen_seq=self._seq,
-                id=inside.pending_id,
-                content_type="text/plain; charset=utf-8",
+                id=new_id(),
+                content_type=TEXT_CONTENT_TYPE,
             )
             body = visitor.texts[0].encode()
             try:
-                await self._patiently(lambda wanted=wanted, body=body: self._send(wanted, body))  # type: ignore[misc]
+                await self._patiently(partial(self._send, wanted, body))
             except PregonError as error:
                 await self._publish(SERVER, clean(f"{nick} could not say it: {error}"))
                 if isinstance(error, NotAMember | Unauthorized):
-                    inside.speaking = False
                     await self._put_out(nick, inside)
                     return
-            inside.pending_id = new_id()
-            inside.speaking = len(visitor.texts) > 1
             await self._do(self.visitors.said(nick))
-            visitor = self.visitors.find(nick)
-        inside.speaking = False
+        inside.is_speaking = False
 
     async def _send(self, wanted: Send, body: bytes) -> None:
         await send_hosted(self._client, wanted, body)
@@ -326,5 +345,5 @@ class PlainDoor:
 
     async def _part(self, nick: str) -> None:
         inside = self._inside.pop(nick)
-        await self._patiently(lambda: self._retire(inside.person))
+        await self._patiently(partial(self._leave, inside.person))
         await self._do(self.visitors.gone(nick, monotonic_ms()))

@@ -36,7 +36,8 @@ SILENCE_MS = 30 * 60 * 1_000.0
 """Who pushes nothing for so long is taken to be gone: nothing else tells."""
 _NICK_BYTES_MAX = 200
 _TELL_AGAIN_MS = 10_000.0
-_TOLD_MAX = 1_000
+_TOLD_MAX = 20
+"""Mistakes that are told within that time."""
 
 
 class Standing(Enum):
@@ -203,11 +204,9 @@ class Visitors:
         return self._tell_once(f"refused {fold_nick(nick)}", clean(why), now_ms)
 
     def said(self, nick: str) -> list[Deed]:
-        """Its oldest text is said, or was refused for good."""
+        """Its oldest text is said, or was refused for good; who speaks for it goes on with the next."""
         visitor = self._visitors[fold_nick(nick)]
         visitor.texts.popleft()
-        if visitor.texts:
-            return [Speak(visitor.nick)]
         return [] if visitor.is_wanted else self._let_go(visitor)
 
     def gone(self, nick: str, now_ms: float) -> list[Deed]:
@@ -232,13 +231,12 @@ class Visitors:
         return deeds
 
     def _tell_once(self, what: str, text: str, now_ms: float) -> list[Deed]:
-        """The same is not told again and again: whoever pushes could make everybody's screen run."""
-        if now_ms - self._told_ms.get(what, float("-inf")) < _TELL_AGAIN_MS:
+        """The same is not told again and again, nor too much: whoever pushes could make everybody's screen run."""
+        self._told_ms = {one: at_ms for one, at_ms in self._told_ms.items() if now_ms - at_ms < _TELL_AGAIN_MS}
+        if what in self._told_ms or len(self._told_ms) >= _TOLD_MAX:
+            self.counts["not_told"] += 1
             return []
-        self._told_ms.pop(what, None)
         self._told_ms[what] = now_ms
-        if len(self._told_ms) > _TOLD_MAX:
-            del self._told_ms[next(iter(self._told_ms))]
         return [Tell(text)]
 
 

@@ -39,7 +39,7 @@ from pregon.store import groups as rows
 from pregon.store.log import append, read_range
 from pregon.store.transaction import Accepted, Transaction
 
-_ROLLS_MAX = 500
+_ROLLS_MAX = 200
 _MEMBERS_LEFT_BEHIND = 10_000
 """Members that left so many messages ago are not read again: nobody depends on them any more."""
 _RECORD_OVERHEAD_BYTES = 500

@@ -311,6 +311,8 @@ export class Talk {
 
   #refusedRoom(frame, room) {
     const { group, retryable } = frame;
+    // A private conversation may be in the list of groups before the hub has let me in, and then it is asked for twice.
+    if (this.#joined.has(group)) return;
     this.#followed.delete(group);
     if (retryable && room) setTimeout(() => this.#followAgain(room), AGAIN_MS);
     else if (room) this.#forget(room, { isAway: true });
