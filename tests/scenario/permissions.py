@@ -203,6 +203,7 @@ ROUTES: dict[str, Asked] = {
     "GET /metrics": Asked(READERS),
     "GET /v1/status": Asked(READERS),
     **{f"GET /{path}": Asked(EVERYBODY) for path in ("healthz", "readyz", "v1/openapi.json", "docs", "docs/{file}")},
+    **{f"GET /{path}": Asked(EVERYBODY) for path in ("chat", "chat/{file}")},
     "POST /v1/frames": Asked(EVERYBODY, "x"),
 }
 """Frames say who asks themselves: their door is in the table of commands."""

@@ -32,16 +32,17 @@ class Actor:
 
     def send(self) -> None:
         """Send what is due, as the loops do."""
-        for own in self.talk.sending.due():
-            try:
-                sent = self.hubs[0].answer(own.call)
-            except Unavailable:
-                continue
-            except PregonError as error:
-                self.talk.refused(own, error)
-            else:
-                self.talk.sending.stored(own, sent.seq)
-        self.talk.sending.put_off()
+        while due := self.talk.sending.due():
+            for own in due:
+                try:
+                    sent = self.hubs[0].answer(own.call)
+                except Unavailable:
+                    continue
+                except PregonError as error:
+                    self.talk.refused(own, error)
+                else:
+                    self.talk.sending.stored(own, sent.seq)
+            self.talk.sending.put_off()
 
     def tell(self, text: str, answers: GroupEvent | None = None) -> OwnMessage:
         """Say it and send it."""

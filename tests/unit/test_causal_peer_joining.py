@@ -164,7 +164,7 @@ def test_a_lie_about_another_one_does_not_move_where_a_newcomer_begins() -> None
     assert Inside() in outputs
     assert newcomer.member.clock[1] == 4
     [joined] = [frame for frame in sent_frames(outputs) if isinstance(frame, MessageFrame)]
-    assert joined.message.after == (Stamp(1, 4),)
+    assert joined.message.after == (Stamp(1, 4), Stamp(2, 1))
 
 
 @pytest.mark.parametrize("end", ["leaves", "dies", "stays"])

@@ -35,7 +35,7 @@ def test_a_message_that_did_not_wait() -> None:
 
 
 def test_a_message_of_ones_own() -> None:
-    assert explain(overtaken(), LUIS, "3:1") == "luis sent 3:1 itself, at 10:00:00.010"
+    assert explain(overtaken(), LUIS, "3:1") == "luis sent 3:1, at 10:00:00.010"
 
 
 def test_a_message_of_which_nothing_is_known() -> None:

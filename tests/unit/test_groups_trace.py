@@ -214,6 +214,17 @@ def test_a_part_is_what_was_asked_for_of_what_there_is(log: Log, monkeypatch: py
         seqs(20)
 
 
+def test_who_came_later_is_told_nothing_from_before(log: Log) -> None:
+    for number in range(1, 6):
+        log.say(f"2:{number}", "ana")
+
+    def seqs(first_seq: int) -> list[int]:
+        return [one.seq for one in read_trace(log.connection, "design", first_seq, None, 4).messages]
+
+    assert seqs(0) == seqs(1) == [4, 5]
+    assert seqs(5) == [5]
+
+
 def test_so_many_bytes_and_deliveries_and_no_more(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 5):
         log.say(f"2:{number}", "ana", b"x" * 1_000)

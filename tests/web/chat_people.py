@@ -8,6 +8,8 @@ Promises:
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +81,19 @@ class Person:
         # Only who has been told that it is in can be seen to be in.
         expect(self.page.locator("#log li").first).to_be_visible()
 
+    def go_to_on_phone(self, room: str) -> None:
+        """The same where the list of rooms is out of sight."""
+        self.page.locator("#room-name").fill(room)
+        self.page.locator("#room-submit").tap()
+        expect(self.page.locator("#title")).to_have_text(room)
+
+    def answer_on_phone(self, to: str, text: str) -> None:
+        """A tap on a message shows what can be done with it."""
+        row = self.row(to)
+        row.tap()
+        row.locator(".actions button").first.tap()
+        self.write(text)
+
     def write(self, *texts: str) -> None:
         """Say something, in the room that is open."""
         for text in texts:
@@ -131,12 +146,13 @@ class Person:
         self.page.locator("#settings-close").click()
 
 
-def enroll(http: str, name: str) -> httpx.Client:
+@contextmanager
+def enrolled(http: str, name: str) -> Iterator[httpx.Client]:
     """Somebody who takes part by a program, over REST."""
-    client = httpx.Client(base_url=f"http://{http}", timeout=30)
-    token = checked(client.post("/v1/participants", json={"name": name}))["token"]
-    client.headers["Pregon-Participant"] = token
-    return client
+    with httpx.Client(base_url=f"http://{http}", timeout=30) as client:
+        token = checked(client.post("/v1/participants", json={"name": name}))["token"]
+        client.headers["Pregon-Participant"] = token
+        yield client
 
 
 def checked(answer: httpx.Response) -> Any:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from scenario.hub_process import HubProcess, wait_until
 
-from .chat_people import Person, checked, enroll, new_name
+from .chat_people import Person, checked, enrolled, new_name
 from .conftest import OpenPage
 from .visitors import Language
 
@@ -109,7 +109,7 @@ def test_who_changes_name_is_called_so_by_all_and_the_old_one_is_free(
     assert luis.events()[-1] == f"{old} ahora es {new}"
     assert [row.name for row in luis.rows() if row.kind == "message"] == [old, new]
     expect(luis.page.locator("#member-list .name")).to_have_text([luis.name, new] if luis.name < new else [new, luis.name])
-    with enroll(hub.addresses.http, old):
+    with enrolled(hub.addresses.http, old):
         pass
 
 
@@ -208,7 +208,7 @@ def test_who_leaves_a_room_is_out_of_it_and_may_come_back(hub: HubProcess, open_
 
 
 def test_who_was_away_reads_the_whole_history_in_order(hub: HubProcess, open_page: OpenPage, topic: str) -> None:
-    with enroll(hub.addresses.http, new_name("Robot")) as robot:
+    with enrolled(hub.addresses.http, new_name("Robot")) as robot:
         checked(robot.post("/v1/groups", json={"name": topic}))
         checked(robot.post(f"/v1/groups/{topic}/members", json={}))
         for number in range(1, 181):
@@ -218,12 +218,12 @@ def test_who_was_away_reads_the_whole_history_in_order(hub: HubProcess, open_pag
     ana.go_to(topic)
     ana.wait_for("n.º 180")
     at_first = len(ana.texts())
-    for _ in range(10):
+
+    def has_reached_the_beginning() -> bool:
         ana.page.locator("#scroller").evaluate("one => { one.scrollTop = 0 }")
-        if "n.º 1" in ana.texts():
-            break
-        ana.page.wait_for_timeout(100)
-    ana.wait_for("n.º 1")
+        return "n.º 1" in ana.texts()
+
+    wait_until(has_reached_the_beginning, "the first message is on the screen")
 
     assert at_first < 100
     assert ana.texts() == [f"n.º {number}" for number in range(1, 181)]

@@ -189,7 +189,7 @@ class Hearing:
             standing.reports.take(frame)
             standing.repairs.note(frame.clock)
         elif own:
-            standing.reports.take_stranger(sender, own)
+            standing.reports.take_stranger(sender, own, now_ms)
             standing.repairs.note({sender: own})
         return []
 
@@ -224,7 +224,8 @@ class Hearing:
 
     def _take_lost(self, frame: LostFrame, now_ms: float) -> list[Output]:
         standing = self._standing
-        is_known = frame.sender in standing.roster.views or frame.sender == frame.member
+        roster = standing.roster
+        is_known = frame.sender in roster.views or frame.sender in roster.joining or frame.sender == frame.member
         card = next((card for card in frame.cards if card.member == frame.member and is_known), None)
         standing.repairs.note_lost(frame, card)
         return []

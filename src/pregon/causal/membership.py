@@ -74,6 +74,7 @@ class Roster:
     def load(self, cards: Iterable[Card], now_ms: float) -> None:
         """Take over what others know of the members."""
         for card in cards:
+            self.joining.pop(card.member, None)
             view = PeerView(card.member, card.name, card.address, card.state, card.event, now_ms)
             if not view.is_here:
                 view.ended_ms = now_ms
@@ -86,7 +87,10 @@ class Roster:
     def find_card(self, member: int) -> Card | None:
         """What is known of one member."""
         v = self.views.get(member)
-        return None if v is None else Card(v.member, v.state, v.event, v.name, v.address)
+        if v is not None:
+            return Card(v.member, v.state, v.event, v.name, v.address)
+        joiner = self.joining.get(member)
+        return None if joiner is None else Card(member, HERE, Stamp(member, 1), joiner.name, joiner.address)
 
     def here(self) -> list[int]:
         """Who is in the group now, from low to high."""

@@ -127,7 +127,7 @@ class Oracle:
             self._report("altered", process, stamp, f"it says {body!r:.60}, and {self._bodies[index]!r:.60} was sent")
         early = self._past[index] & ~here.has
         if early and here.missed:
-            early &= self._required(index, here)
+            early &= self._reach([index], here.missed, here.has)
         if early:
             self._report("out_of_order", process, stamp, f"before {self._name(early)}, from which it follows")
         if stamp.number != here.last.get(stamp.member, 0) + 1:
@@ -217,19 +217,6 @@ class Oracle:
         here.last[sender] = max(number, here.last.get(sender, 0))
         return excused
 
-    def _required(self, index: int, here: _Process) -> int:
-        """What a process must have before a message, if what was lost for it says nothing."""
-        required = 0
-        ahead = [index]
-        while ahead:
-            for stamp in self._maxima(self._past[ahead.pop()]):
-                cause = self._index[stamp]
-                if not (here.missed | required) >> cause & 1:
-                    required |= 1 << cause
-                    if not here.has >> cause & 1:
-                        ahead.append(cause)
-        return required
-
     def _maxima(self, past: int) -> set[Stamp]:
         """Those from which no other of them follows: messages are numbered as they are sent, so the last one is one."""
         found = set()
@@ -239,15 +226,37 @@ class Oracle:
             past &= ~(self._past[index] | 1 << index)
         return found
 
+    def _reach(self, indices: Iterable[int], avoided: int, known: int = 0) -> int:
+        """What these follow from by ways that avoid some messages, and that need not go on where they are known."""
+        reached = 0
+        ahead = list(indices)
+        while ahead:
+            for stamp in self._maxima(self._past[ahead.pop()]):
+                cause = self._index[stamp]
+                if not (avoided | reached) >> cause & 1:
+                    reached |= 1 << cause
+                    if not known >> cause & 1:
+                        ahead.append(cause)
+        return reached
+
     def _judge_named(self, process: int, stamp: Stamp, named: set[Stamp]) -> None:
-        past = self._past[self._index[stamp]] & ~self._of(process).forgotten
-        # Who still knows a member that others have forgotten may name its messages in vain.
+        past = self._past[self._index[stamp]]
+        maxima = self._maxima(past & ~self._of(process).forgotten)
         others = self._forgotten | {stamp.member}
-        expected = {one for one in self._maxima(past) if one.member not in others}
+        expected = {one for one in maxima if one.member not in others}
+        # Who still knows a member that others have forgotten may name its messages in vain.
         named = {one for one in named if one.member not in self._forgotten}
+        if self._forgotten and named > expected:
+            # So may one who forgot it name what only its messages showed to be covered.
+            forgotten = sum(1 << index for one, index in self._index.items() if one.member in self._forgotten)
+            reached = self._reach([self._index[one] for one in maxima], forgotten)
+            named -= {one for one in named - expected if not reached >> self._index[one] & 1 and self._has(past, one)}
         if named != expected:
             detail = f"it names {_list(named)}, and follows at once from {_list(expected)}"
             self._report("inexact", process, stamp, detail)
+
+    def _has(self, bits: int, stamp: Stamp) -> bool:
+        return bool(bits >> self._index[stamp] & 1) if stamp in self._index else False
 
     def _name(self, bits: int) -> Stamp:
         return self._stamps[(bits & -bits).bit_length() - 1]

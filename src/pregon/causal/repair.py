@@ -54,6 +54,8 @@ class _Chase(msgspec.Struct):
     next_ms: float
     alone_ms: float | None = None
     """Since when nobody has it who could be asked."""
+    lost_ms: float | None = None
+    """Since when all who had it have said that they no longer do."""
     tries: int = 0
     lost: dict[int, int] = msgspec.field(default_factory=dict)
     """Who has said to have forgotten them, and up to which."""
@@ -178,30 +180,44 @@ class Repairs:
         if not ranges:
             # All of it is held back here already, and waits for something else.
             return []
-        holders = [one for one in self._holders(sender, chase.first) if one == sender or one in able]
+        holders = [one for one in self._holders(sender, chase.first) if one in able]
         may_have = [one for one in holders if one != self._member.me and chase.lost.get(one, 0) < chase.first]
-        if may_have or sender in here:
-            chase.alone_ms = None
-        elif chase.alone_ms is None:
-            chase.alone_ms = now_ms
-        if not may_have:
-            lost = min((chase.lost[one] for one in holders if one in chase.lost), default=0)
-            if lost:
-                return [GiveUp(sender, chase.first, min(lost, ranges[0][1]), chase.card)]
-            if chase.alone_ms is not None and now_ms - chase.alone_ms >= self._options.forget_ms:
-                return [GiveUp(sender, chase.first, ranges[0][1], chase.card)]
+        is_sender_asked = sender in able and sender != self._member.me and chase.lost.get(sender, 0) < chase.first
+        self._note_hope(chase, bool(holders), bool(may_have) or is_sender_asked, now_ms)
+        if self._is_given_up(chase, sender, now_ms):
+            known = [chase.lost[one] for one in holders if one in chase.lost]
+            return [GiveUp(sender, chase.first, min([*known, ranges[0][1]]), chase.card)]
+        if is_sender_asked and sender not in may_have:
+            may_have.insert(0, sender)
         of = self._choose(sender, may_have, chase.tries, here)
         chase.tries += 1
         # A lost question or answer is more likely than a busy member: only the fourth silence makes the waits longer.
         chase.next_ms = now_ms + self._options.ask_ms * 2 ** min(max(chase.tries - 2, 1), _BACKOFF_MAX)
         return [] if of is None else [Ask(of, sender, first, end) for first, end in ranges]
 
-    def _choose(self, sender: int, may_have: list[int], tries: int, here: Container[int]) -> int | None:
-        """Whom to ask: every other time who sent it; else those who are here in turn, or those who are not."""
-        others = [one for one in may_have if one != sender]
-        others = [one for one in others if one in here] or others
-        # Who sent it is asked even if it has not said that it has it: it may say that there is no such message.
-        if sender != self._member.me and (sender in here or sender in may_have) and (tries % 2 == 0 or not others):
+    def _note_hope(self, chase: _Chase, was_had: bool, may_be_had: bool, now_ms: float) -> None:
+        """Remember since when there is none: because nobody has it, or because all who had it have forgotten it."""
+        if may_be_had:
+            chase.alone_ms = chase.lost_ms = None
+        elif was_had:
+            chase.lost_ms = now_ms if chase.lost_ms is None else chase.lost_ms
+        else:
+            chase.alone_ms = now_ms if chase.alone_ms is None else chase.alone_ms
+
+    def _is_given_up(self, chase: _Chase, sender: int, now_ms: float) -> bool:
+        """Whether it was waited long enough for somebody else to say that it has it."""
+        options = self._options
+        if chase.lost_ms is not None:
+            patience_ms = 2 * options.beat_ms if sender in chase.lost else options.dead_ms
+            return now_ms - chase.lost_ms >= patience_ms
+        return chase.alone_ms is not None and now_ms - chase.alone_ms >= options.forget_ms
+
+    @staticmethod
+    def _choose(sender: int, may_have: list[int], tries: int, here: Container[int]) -> int | None:
+        """Whom to ask: every other time who sent it, the others in turn; who is not here only if nobody else is."""
+        at_hand = [one for one in may_have if one in here] or may_have
+        others = [one for one in at_hand if one != sender]
+        if sender in at_hand and (tries % 2 == 0 or not others):
             return sender
         return others[tries // 2 % len(others)] if others else None
 

@@ -72,8 +72,8 @@ class Reports:
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, int]] = {}
-        self._strangers: OrderedDict[int, int] = OrderedDict()
-        """Of those who are not known as members yet, the number of their last message."""
+        self._strangers: OrderedDict[int, tuple[int, float]] = OrderedDict()
+        """Of those who are not known as members yet, the number of their last message, and when they were heard."""
 
     def take(self, frame: ReportFrame) -> None:
         """A report has come."""
@@ -87,9 +87,9 @@ class Reports:
         """A member begins with this clock."""
         self._rows[member] = dict(clock)
 
-    def take_stranger(self, member: int, number: int) -> None:
+    def take_stranger(self, member: int, number: int, now_ms: float) -> None:
         """One who is not known as a member has sent so many messages."""
-        self._strangers[member] = number
+        self._strangers[member] = (number, now_ms)
         self._strangers.move_to_end(member)
         if len(self._strangers) > _STRANGERS_MAX:
             self._strangers.popitem(last=False)
@@ -110,9 +110,13 @@ class Reports:
         if sender in found:
             found.remove(sender)
             found.insert(0, sender)
-        elif self._strangers.get(sender, 0) >= number:
+        elif self._strangers.get(sender, (0, 0.0))[0] >= number:
             found.insert(0, sender)
         return found
+
+    def strangers(self, since_ms: float) -> list[int]:
+        """Those who are not known as members yet and were heard of since then."""
+        return [member for member, (_, heard_ms) in self._strangers.items() if heard_ms >= since_ms]
 
     def stable(self, sender: int, members: Iterable[int]) -> int:
         """How far all these members have the messages of a sender."""

@@ -141,15 +141,16 @@ class Standing:
     def give_up(self, lost: GiveUp, now_ms: float) -> list[Output]:
         """Messages are lost for good: go on without them, and say so."""
         member = lost.member
+        card = lost.card or self.roster.find_card(member)
         is_stranger = member != self.me and member not in self.roster.views
         self.counts.missed += lost.last - lost.first + 1
         outputs: list[Output] = [Missed(member, lost.first, lost.last)]
-        if is_stranger and lost.card is not None:
-            self.roster.load([lost.card], now_ms)
+        if is_stranger and card is not None:
+            self.roster.load([card], now_ms)
             if self.is_here(member):
-                outputs.append(Joined(member, lost.card.name, None))
+                outputs.append(Joined(member, card.name, None))
         outputs.extend(self.show(self.member.advance(member, lost.last), now_ms))
-        if is_stranger and lost.card is None:
+        if is_stranger and card is None:
             outputs.extend(self.bury(member, now_ms))
         return outputs
 

@@ -88,7 +88,8 @@ class Upkeep:
         lately_ms = now_ms - 2 * standing.options.beat_ms
         views = standing.roster.views.values()
         here = {view.member for view in views if view.is_here and view.heard_ms > lately_ms} - {standing.me}
-        for step in standing.repairs.plan(now_ms, here, frozenset(standing.roster.waited_for(now_ms))):
+        strangers = standing.reports.strangers(now_ms - standing.options.dead_ms)
+        for step in standing.repairs.plan(now_ms, here, {*standing.roster.waited_for(now_ms), *strangers}):
             if isinstance(step, GiveUp):
                 outputs.extend(standing.give_up(step, now_ms))
             else:

@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     """A text from outside as it may be shown."""
     found: list[str] = []
     marks = 0
-    for one in _LINE_END.sub(NEW_LINE, _ESCAPE.sub("", text)):
+    for one in _LINE_END.sub(NEW_LINE, _ESCAPE.sub("", text).strip()):
         kind = unicodedata.category(one)
         if one == "\t":
             found.append(" ")

@@ -10,7 +10,6 @@ Pure. Promises:
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -30,6 +29,8 @@ from pregon.client.groups.events import (
 
 LINES_MAX = 2_000
 """Lines of one room that are kept on the screen; the hub has the others."""
+_LINES_DROPPED = 200
+"""They go together, so that a screen need not move everything for each new line."""
 
 
 class Kind(Enum):
@@ -128,7 +129,7 @@ class Room:
         self.concurrent_with: Callable[[Stamp], Iterable[Stamp]] = lambda _: ()
         """Asks who keeps the causal order of the room."""
         self._lines: list[Line] = []
-        self._by_stamp: OrderedDict[Stamp, Line] = OrderedDict()
+        self._by_stamp: dict[Stamp, Line] = {}
 
     @property
     def title(self) -> str:
@@ -148,9 +149,10 @@ class Room:
             self._by_stamp[line.stamp] = line
         self._lines.append(line)
         if len(self._lines) > LINES_MAX:
-            oldest = self._lines.pop(0)
-            if oldest.stamp is not None:
-                del self._by_stamp[oldest.stamp]
+            for oldest in self._lines[:_LINES_DROPPED]:
+                if oldest.stamp is not None:
+                    self._by_stamp.pop(oldest.stamp, None)
+            del self._lines[:_LINES_DROPPED]
         return True
 
     def take_back(self, line: Line) -> None:

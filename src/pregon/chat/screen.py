@@ -21,7 +21,7 @@ from textual.widgets.option_list import Option
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import TEXT_CHARACTERS_MAX, Concurrent
 from pregon.chat.room import Line, Placed, Room
-from pregon.chat.screen_parts import draw_line, draw_member, draw_room
+from pregon.chat.screen_parts import draw_line, draw_member, draw_room, look_of
 from pregon.chat.talk import Talk
 from pregon.errors import PregonError
 
@@ -61,7 +61,8 @@ class ChatScreen(App[None], inherit_bindings=False):
         self.talk = make_talk(self.conversation)
         self.failure: PregonError | None = None
         self._notices: list[str] = []
-        self._drawn: list[Text] = []
+        self._looks: list[tuple[object, ...]] = []
+        """By what each line that is drawn would look otherwise."""
         self._placed: list[Placed] = []
         self._of_room: Room | None = None
         self._dirty: set[str] = set()
@@ -242,16 +243,19 @@ class ChatScreen(App[None], inherit_bindings=False):
         """Draw what changed: mostly, lines at the end."""
         said, room = self.query_one(Said), self.conversation.shown
         placed = [] if room is None else room.placed(in_threads=self.conversation.in_threads)
-        drawn = [draw_line(self.conversation.language, room, one) for one in placed] if room is not None else []
+        looks = [] if room is None else [look_of(room, one) for one in placed]
         is_at_end = said.scroll_offset.y >= said.max_scroll_y - 1 or room is not self._of_room
-        same = len(self._drawn) <= len(drawn) and room is self._of_room
-        if not same:
+        if room is not self._of_room or len(looks) < len(self._looks):
             said.clear_options()
-            self._drawn = []
-        for index, (old, new) in enumerate(zip(self._drawn, drawn, strict=False)):
-            if old != new or old.spans != new.spans:
-                said.replace_option_prompt_at_index(index, new)
-        said.add_options(Option(one) for one in drawn[len(self._drawn) :])
-        self._drawn, self._placed, self._of_room = drawn, placed, room
+            self._looks = []
+        for index, old in enumerate(self._looks):
+            if old != looks[index]:
+                said.replace_option_prompt_at_index(index, self._draw_one(placed[index]))
+        said.add_options(Option(self._draw_one(one)) for one in placed[len(self._looks) :])
+        self._looks, self._placed, self._of_room = looks, placed, room
         if is_at_end:
             said.scroll_end(animate=False)
+
+    def _draw_one(self, placed: Placed) -> Text:
+        assert self.conversation.shown is not None, "a line is of a room"
+        return draw_line(self.conversation.language, self.conversation.shown, placed)

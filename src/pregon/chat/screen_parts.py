@@ -45,6 +45,12 @@ def draw_line(language: str, room: Room, placed: Placed, zone: tzinfo | None = N
     return text
 
 
+def look_of(room: Room, placed: Placed) -> tuple[object, ...]:
+    """All by which a line that is on the screen could come to look otherwise."""
+    line = placed.line
+    return id(line), placed.depth, id(placed.quoted), line.stage, line.stamp, _mark(room, line)
+
+
 def _mark(room: Room, line: Line) -> str:
     if line.stamp is None or room.marked is None:
         return ""

@@ -58,6 +58,7 @@ class Talk:
         self._wanted = wanted
         self._lines: asyncio.Queue[str] = asyncio.Queue(LINES_WAITING_MAX)
         self._over = asyncio.Event()
+        self._is_in = asyncio.Event()
         self._halls: Halls | None = None
         self.is_asking_nick = False
 
@@ -78,6 +79,7 @@ class Talk:
         """Nothing more is typed: end when everything was carried out and sent, or the time is over."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
+                await self._is_in.wait()
                 await self._lines.join()
                 while self.unsent:
                     await asyncio.sleep(0.02)
@@ -117,6 +119,7 @@ class Talk:
             halls.send_what_was_left(person.unsent)
             if self.conversation.shown is None:
                 self.conversation.notice("no_room")
+            self._is_in.set()
             loops = (self._obey(commands), self._watch_memberships(client, person), self._feel_pulse(person))
             await _together(*loops, self._watch_presence(halls))
         finally:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from pregon.addresses import DEFAULT_HUB, HUB_VARIABLE
-from pregon.cli.connect import CERTIFICATE_VARIABLE, TIMEOUT_MS, HubOption
+from pregon.cli.chat_door import commands
+from pregon.cli.chat_hub import address_of, opener_of
+from pregon.cli.connect import HubOption
 from pregon.cli.output import reader_may_leave, tell
 from pregon.errors import BadRequest, SettingsInvalid
-
-if TYPE_CHECKING:
-    from pregon.client import AsyncClient
 
 _DEFAULT = "enter"
 LANGUAGES = ("en", "es")
@@ -38,6 +34,7 @@ app = typer.Typer(
     help="Chat in rooms: `pregon chat ROOM` is `pregon chat enter ROOM`.",
     no_args_is_help=False,
 )
+app.add_typer(commands)
 LanguageOption = Annotated[
     str | None, typer.Option("--lang", metavar="en|es", help="The language; else that of the locale")
 ]
@@ -63,12 +60,12 @@ def enter(
     from pregon.chat.talk import Wanted
     from pregon.chat.words import say
 
-    language, address = _language(lang), _address(hub)
+    language, address = _language(lang), address_of(hub)
     names = [read_room(room) for room in rooms or ()]
     for name in names:
         if isinstance(name, Mistake):
             raise BadRequest(say(language, name.text, **name.values))
-    wanted = Wanted(open_client=_opener(address), nick=nick, rooms=[*map(str, names)], is_fresh=fresh)
+    wanted = Wanted(open_client=opener_of(address), nick=nick, rooms=[*map(str, names)], is_fresh=fresh)
     people = People(address)
     if plain_text or not (sys.stdin.isatty() and sys.stdout.isatty()):
         from pregon.chat.plain_lines import chat_in_lines
@@ -99,19 +96,3 @@ def _language(wanted: str | None) -> str:
     if wanted is not None and wanted not in LANGUAGES:
         raise BadRequest(f"--lang is {' or '.join(LANGUAGES)}, not {wanted[:20]!r}")
     return wanted or tell("en", "es")
-
-
-def _address(hub: str | None) -> str:
-    return hub or os.environ.get(HUB_VARIABLE, DEFAULT_HUB)
-
-
-def _opener(address: str) -> Callable[[float | None], AsyncClient]:
-    from pregon.client import AsyncClient
-
-    # Only where it is used: the variable may stand for all the hubs that somebody talks to.
-    certificate = os.environ.get(CERTIFICATE_VARIABLE) if address.startswith("https:") else None
-
-    def open_client(timeout_ms: float | None) -> AsyncClient:
-        return AsyncClient(address, timeout_ms=timeout_ms or TIMEOUT_MS, certificate=certificate)
-
-    return open_client

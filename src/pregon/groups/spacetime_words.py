@@ -95,7 +95,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "it is not known when {name} was shown {stamp}: it has not been, or it does not say so",
         "no se sabe cuándo se le mostró {stamp} a {name}: aún no se le mostró, o no lo dice",
     ),
-    "why_own": ("{name} sent {stamp} itself, at {at}", "{name} envió {stamp}, a las {at}"),
+    "why_own": ("{name} sent {stamp}, at {at}", "{name} envió {stamp}, a las {at}"),
     "why_at_once": (
         "{name} was shown {stamp} of {sender} at {at}, as soon as it came: all that it depends on had been shown",
         "a {name} se le mostró {stamp} de {sender} a las {at}, apenas llegó: ya se le había mostrado todo aquello de "
@@ -114,7 +114,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "which came at {came} and had to wait itself, until {at}, because {reason}",
         "que llegó a las {came} y también tuvo que esperar, hasta las {at}, porque {reason}",
     ),
-    "which_own": ("which {name} sent itself", "que {name} mismo envió"),
+    "which_own": ("which {name} sent", "que {name} envió"),
     "which_unknown": (
         "of whose arrival nothing is known here: it is older than this part, or of another hub",
         "de cuya llegada nada se sabe aquí: es anterior a este tramo, o de otro hub",

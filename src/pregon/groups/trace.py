@@ -144,13 +144,18 @@ class _Reading:
             first_seq = batches[-1].last_seq + 1
 
 
-def read_trace(connection: Connection, group: str, first_seq: int = 0, last_seq: int | None = None) -> GroupTrace:
-    """What was said between two numbers of the group's log, without them the last of it. Raises NotFound."""
+def read_trace(
+    connection: Connection, group: str, first_seq: int = 0, last_seq: int | None = None, oldest_seq: int = 1
+) -> GroupTrace:
+    """What was said between two numbers of the group's log, without them the last of it. Raises NotFound.
+
+    Who may not see what was said before a number (`oldest_seq`) is told nothing of it.
+    """
     log = _Reading(connection, g.topic_of(group))
     if not log.is_there:
         raise NotFound(f"there is no group {group!r}: `pregon group list` shows what there is")
     last = min(last_seq, log.head_seq) if last_seq else log.head_seq
-    first = max(first_seq if first_seq > 0 else last - MESSAGES_USUAL + 1, log.tail_seq)
+    first = max(first_seq if first_seq > 0 else last - MESSAGES_USUAL + 1, oldest_seq, log.tail_seq)
     if first > last and log.head_seq >= log.tail_seq:
         raise NotFound(f"{group} has no such messages: it has {log.tail_seq} to {log.head_seq}")
     is_short = last - first < MESSAGES_MAX

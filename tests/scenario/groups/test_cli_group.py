@@ -8,12 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 from pregon.client import Client
+from pregon.client.calls import Call
 from pregon.client.groups import calls
 from pregon.model.group import DeliveryRow
+from pregon.testing import Receiver
+from pregon.wire.groups import Join
 
 from ..command_line import Said, run
 from ..conftest import MakeHub
-from ..hub_process import HubProcess
+from ..hub_process import HubProcess, wait_until
 from ..wire_cutter import wire_to
 from .rounds import hear, hear_text
 
@@ -128,6 +131,27 @@ def test_why_a_message_waited_is_said(hub: HubProcess, talked: str) -> None:
     assert "and was shown it 310 ms later: it answers 2:2 of ana, which came at " in english
     assert "y se le mostró 310 ms después: responde a 2:2 de" in spanish
     assert [row["why"].split()[0] for row in everybody] == ["luis", "ana", "eva"]
+
+
+def test_a_web_service_was_shown_what_was_pushed_to_it(make_hub: MakeHub) -> None:
+    hub = make_hub(push_allow="127.0.0.1").start()
+    with hub.client() as client, Receiver() as receiver:
+        client.create("subscriber", name="cad-turbina", mode="push", endpoint=receiver.url)
+        with client.join("design", name="ana") as ana:
+            turbina = client.enroll("turbina").token
+            client._run(
+                Call(Join(group="design", token=turbina, subscriber="cad-turbina"), (), lambda answer, _: answer)
+            )
+            ana.send("¿Cuántas palas?")
+            wait_until(lambda: any("palas" in one.body.decode() for one in receiver.received))
+
+            def shown() -> list[str]:
+                found = run("group", "trace", "design", "--json", hub=hub.url).row
+                stamps = {one["stamp"]: one["text"] for one in found["messages"]}
+                member = dict((name, number) for number, name in found["members"]).get("turbina")
+                return [stamps[one["stamp"]] for one in found["deliveries"] if one["member"] == member]
+
+            wait_until(lambda: "¿Cuántas palas?" in shown())
 
 
 def test_what_cannot_be_traced_says_why(hub: HubProcess, talked: str, tmp_path: Path) -> None:

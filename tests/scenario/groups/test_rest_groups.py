@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from ..rest import require_problem, rest_hub
+from .conftest import Naming
 from .rest_people import Person, texts
 
 # Who takes part.
@@ -24,6 +25,19 @@ def test_a_name_is_taken_once_however_it_is_written(http: httpx.Client) -> None:
     assert renamed.json() == {"name": "Marta"}
     assert again.status_code == 201
     assert again.headers["cache-control"] == "no-store"
+
+
+def test_who_asks_twice_with_a_secret_is_the_same_and_nobody_else_is(http: httpx.Client, called: Naming) -> None:
+    wanted = {"name": called("twice"), "secret": "s" * 43}
+
+    first, second = (http.post("/v1/participants", json=wanted) for _ in range(2))
+    other = http.post("/v1/participants", json={**wanted, "secret": "t" * 43})
+    short = http.post("/v1/participants", json={**wanted, "secret": "s" * 39})
+
+    assert first.status_code == second.status_code == 201
+    assert first.json() == second.json()
+    require_problem(other, 409, "already_exists")
+    require_problem(short, 400, "bad_request")
 
 
 @pytest.mark.parametrize("name", ["", " ", "a b ", "<b>", "x" * 33, "server", "PREGÓN", "a\nb", "\u202eana", "a\u0000"])

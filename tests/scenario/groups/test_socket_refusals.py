@@ -172,3 +172,14 @@ def test_what_ended_leaves_nothing_behind(door: RunningHub, http: httpx.Client, 
     assert open_now == streams + 20
     wait_until(lambda: desk.streams == streams, "every socket is given back")
     wait_until(lambda: http.get("/v1/status").json()["waiting"] <= waiting, "nobody waits for who is gone")
+
+
+def test_a_hello_whose_answer_was_lost_may_be_said_again_with_its_secret(door: RunningHub, called: Naming) -> None:
+    told = []
+    for _ in range(2):
+        with Talker(door.http) as talker:
+            told.append(talker.ask("hello", "hello", name=called("ana"), secret="s" * 43))
+
+    assert told[0] == told[1]
+    with Talker(door.http) as other:
+        assert other.refused("hello", name=called("ana"), secret="t" * 43)["code"] == "already_exists"

@@ -17,8 +17,8 @@ from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import Event, GroupEvent, GroupMember
 from pregon.client.groups.face import MemberFace
 from pregon.client.groups.joining import Question, drive_async, leaving
-from pregon.client.groups.reports import REPORT_EVERY_MS
-from pregon.client.groups.sending import SENDING_MAX, Body, OwnMessage, as_words
+from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
+from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, as_words
 from pregon.clock import monotonic_ms, wall_us
 from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
 
@@ -48,7 +48,7 @@ class AsyncGroup(MemberFace):
         super().__init__(conversation)
         self._lines: Sequence[AsyncLine] = [open_line(path) for path in range(len(conversation.paths))]
         # The requests of one client over HTTP go by several connections, and would arrive in any order.
-        self._at_once = 1 if self._lines[0].hub.startswith("http") else SENDING_MAX
+        self._at_once = 1 if self._lines[0].hub.startswith("http") else AT_ONCE_MAX
         self._changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sending = asyncio.Lock()
         self._refusals = 0
@@ -282,10 +282,11 @@ class AsyncGroup(MemberFace):
         if self._is_closed:
             return
         self._is_closed = True
-        if not self._refusals and self._conversation.failure is None:
+        if not (self._refusals or self.unsent or self._conversation.failure is not None):
             try:
-                await self._report(is_last=True)
-            except PregonError:
+                async with asyncio.timeout(LAST_REPORT_MS / 1_000):
+                    await self._report(is_last=True)
+            except (PregonError, TimeoutError):
                 pass  # Reports are for pictures: nobody waits for them.
         self._conversation.close()
         self._wake()

@@ -18,8 +18,8 @@ from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import Event, GroupEvent, GroupMember
 from pregon.client.groups.face import MemberFace
 from pregon.client.groups.joining import Question, drive, leaving
-from pregon.client.groups.reports import REPORT_EVERY_MS
-from pregon.client.groups.sending import SENDING_MAX, Body, OwnMessage, as_words
+from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
+from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, as_words
 from pregon.clock import monotonic_ms, wall_us
 from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
 
@@ -55,7 +55,7 @@ class Group(MemberFace):
         self._sender = open_line(0)
         self._readers: Sequence[Line] = [open_line(path) for path in range(len(conversation.paths))]
         # The requests of one client over HTTP go by several connections, and would arrive in any order.
-        self._at_once = 1 if self._sender.hub.startswith("http") else SENDING_MAX
+        self._at_once = 1 if self._sender.hub.startswith("http") else AT_ONCE_MAX
         lock = conversation.lock
         self._news, self._room, self._work = (threading.Condition(lock) for _ in range(3))
         """Something to show; room to read more; something to send, or that was sent."""
@@ -221,6 +221,16 @@ class Group(MemberFace):
             with self._work:
                 self._conversation.reports.turn_off()
 
+    def _report_last(self) -> None:
+        """Reports are for pictures: the last one is tried once, if the hub seems to be there, and not for long."""
+        if self._refusals or self.unsent or self._conversation.failure is not None:
+            return
+        self._sender.timeout_ms = min(self._sender.timeout_ms, LAST_REPORT_MS)
+        try:
+            self._report(is_last=True)
+        except PregonError:
+            pass  # Nobody waits for it.
+
     # Reading.
 
     def _reader(self, path: int) -> Callable[[], None]:
@@ -325,11 +335,7 @@ class Group(MemberFace):
             if self._is_closing:
                 return
             self._is_closing = True
-        if not self._refusals and self._conversation.failure is None:
-            try:
-                self._report(is_last=True)
-            except PregonError:
-                pass  # Reports are for pictures: nobody waits for them.
+        self._report_last()
         with self._news:
             self._is_closed = True
             self._conversation.close()

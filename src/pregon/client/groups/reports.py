@@ -11,6 +11,8 @@ from pregon.limits import GROUP_REPORT_ROWS_MAX
 from pregon.model.group import DeliveryRow
 
 REPORT_EVERY_MS = 500.0
+LAST_REPORT_MS = 500.0
+"""How long the last report of a member that is being closed may take."""
 GATHERED_MAX = 10 * GROUP_REPORT_ROWS_MAX
 
 

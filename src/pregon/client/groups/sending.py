@@ -40,6 +40,8 @@ SENDING_MAX = 1_000
 """Messages of one member that are not acknowledged yet."""
 SENDING_BYTES_MAX = 8 * MIB
 """Their bodies together, but for one that is larger by itself."""
+AT_ONCE_MAX = 250
+"""Messages that are sent before the first of them is answered: more gains nothing, and is all sent again if that fails."""
 JSON_CONTENT_TYPE = "application/json"
 _FRONTIER_REDUCED_MAX = 64
 
@@ -168,7 +170,7 @@ class Sending:
         self._bytes += len(words.body)
         return own
 
-    def due(self, most: int = SENDING_MAX) -> list[OwnMessage]:
+    def due(self, most: int = AT_ONCE_MAX) -> list[OwnMessage]:
         """Those to send now, in this order; from now on they are under way."""
         found = list(islice((own for own in self._unstored if not own.is_under_way), most))
         for own in found:

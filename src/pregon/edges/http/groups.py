@@ -31,6 +31,7 @@ from pregon.edges.http.groups_forms import (
     MineQuery,
     ParticipantIn,
     ParticipantOut,
+    ParticipantPatch,
     ParticipantsPage,
     PrivateIn,
     group_out,
@@ -73,7 +74,7 @@ async def enroll(desk: Desk, exchange: Exchange) -> Answer:
     """Take part under a name."""
     groups, caller = desk.require_groups(), desk.caller(exchange)
     wanted = await exchange.json(ParticipantIn)
-    enrolled = await desk.answer(groups.enroll(caller, wanted.name))
+    enrolled = await desk.answer(groups.enroll(caller, wanted.name, wanted.secret))
     return json_answer(ParticipantOut(name=enrolled.name, token=enrolled.token), 201, _NOT_KEPT)
 
 
@@ -89,7 +90,7 @@ async def list_participants(desk: Desk, exchange: Exchange) -> Answer:
 async def rename(desk: Desk, exchange: Exchange) -> Answer:
     """Be called otherwise, in every group."""
     groups, caller, token = desk.require_groups(), desk.caller(exchange), require_token(exchange)
-    wanted = await exchange.json(ParticipantIn)
+    wanted = await exchange.json(ParticipantPatch)
     renamed = await desk.answer(groups.rename(caller, token, wanted.name))
     return json_answer(ParticipantOut(name=renamed.name))
 
@@ -238,7 +239,7 @@ ROUTES = [
         query=Page, answer=ParticipantsPage,
     ),
     _route(
-        "PATCH", _ME, rename, "Be called otherwise, in every group", body=ParticipantIn, answer=ParticipantOut,
+        "PATCH", _ME, rename, "Be called otherwise, in every group", body=ParticipantPatch, answer=ParticipantOut,
         errors=(AlreadyExists, NotFound), example={"name": "Ana María"}, answer_example={"name": "Ana María"},
     ),
     _route("DELETE", _ME, retire, "Take part no more: out of every group, and the name is free", status=204),

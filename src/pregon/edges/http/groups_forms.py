@@ -31,6 +31,7 @@ from pregon.model.message import Message
 from pregon.wire.groups import Joined, Sent
 
 Nick = Annotated[str, Meta(min_length=1, max_length=limits.NICK_CHARACTERS_MAX)]
+Secret = Annotated[str, Meta(pattern="^([A-Za-z0-9_-]{40,100})?$")]
 StampText = Annotated[str, Meta(pattern="^[1-9][0-9]{0,17}:[1-9][0-9]{0,17}$")]
 WaitMs = Annotated[int, Meta(ge=0, le=limits.WAIT_MS_MAX)]
 OwnId = Annotated[str, Meta(max_length=limits.MESSAGE_ID_BYTES_MAX)]
@@ -44,10 +45,16 @@ _HUBS_MAX = 64
 M = TypeVar("M", bound="MessageForm")
 
 
-class ParticipantIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class ParticipantPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The name to take part with: nobody else's, however it is written."""
 
     name: Nick
+
+
+class ParticipantIn(ParticipantPatch, forbid_unknown_fields=True, kw_only=True):
+    """Who wants to take part. With a secret of its own, random and known to nobody else, it may ask twice."""
+
+    secret: Secret = ""
 
 
 class ParticipantOut(msgspec.Struct, kw_only=True, omit_defaults=True):

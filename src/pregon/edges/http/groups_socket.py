@@ -105,7 +105,7 @@ class GroupSocket:
             asked = self._groups.mine(line.caller(), wire.Mine(token=wanted.token))
             line.token, told = wanted.token, p.HelloTold(name=(await line.ask(asked)).name)
         else:
-            enrolled = await line.ask(self._groups.enroll(line.caller(), wanted.name))
+            enrolled = await line.ask(self._groups.enroll(line.caller(), wanted.name, wanted.secret))
             line.token, told = enrolled.token, p.HelloTold(name=enrolled.name, token=enrolled.token)
         self._talk.is_greeted = True
         await line.tell(told)

@@ -26,7 +26,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from pregon import limits
 from pregon.edges.http.forms import TEXT_CONTENT_TYPE, Number
-from pregon.edges.http.groups_forms import MemberOut, MembershipOut, MessageForm, Nick, StampText
+from pregon.edges.http.groups_forms import MemberOut, MembershipOut, MessageForm, Nick, Secret, StampText
 from pregon.errors import BadRequest, PregonError, RateLimited
 from pregon.model.events import JSON_CONTENT_TYPE
 from pregon.security.rates import Rates
@@ -46,10 +46,11 @@ class Said(msgspec.Struct, tag_field="do", tag=str.lower, forbid_unknown_fields=
 
 
 class Hello(Said, kw_only=True):
-    """Who I am: by my token; or by a name that I want, and which gets me one."""
+    """Who I am: by my token; or by a name that I want, and which gets me one, the same for the same secret."""
 
     token: Annotated[str, Meta(max_length=limits.BEARER_BYTES_MAX)] = ""
     name: Annotated[str, Meta(max_length=limits.NAME_CHARACTERS_MAX)] = ""
+    secret: Secret = ""
 
 
 class _Following(Said, kw_only=True):

@@ -18,7 +18,7 @@ const SOON_MS = 30;
 class Page {
   #soon = new Set();
   #isHere = false;
-  #linked = decodeURIComponent(location.hash.slice(1)); // The room of the address, until it is open.
+  #linked = linkedRoom(); // The room of the address, until it is open.
   #wantedName = "";
 
   constructor() {
@@ -58,7 +58,7 @@ class Page {
     byId("show-members").onclick = () => this.#draw("people");
     byId("curtain").onclick = () => this.#draw("");
     window.addEventListener("hashchange", () => {
-      this.#linked = decodeURIComponent(location.hash.slice(1));
+      this.#linked = linkedRoom();
       if (this.#linked && this.#linked !== this.talk.open?.name) this.#followLink();
     });
     document.addEventListener("keydown", (event) => {
@@ -372,6 +372,14 @@ class Page {
       this.#soon.delete(what);
       show();
     }, SOON_MS);
+  }
+}
+
+function linkedRoom() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // Not every text after # is an address.
   }
 }
 

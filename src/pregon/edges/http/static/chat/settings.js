@@ -28,10 +28,10 @@ export class Settings {
       this.renamed("");
       rename(byId("new-name").value.trim());
     };
-    byId("give-up").onclick = () => (byId("give-up-sure").hidden = false);
+    byId("give-up").onclick = () => byId("give-up-sure").removeAttribute("hidden");
     byId("give-up-yes").onclick = () => giveUp();
     // A click beside the dialog is on the dialog itself, and one inside is on its contents.
-    this.#dialog.onclick = (event) => event.target === this.#dialog && this.close();
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.close());
     this.#fillLanguages();
     const theme = byId("theme");
     theme.value = recall("theme") || "auto";
