@@ -68,6 +68,8 @@ class Oracle:
         self._stamps: list[Stamp] = []
         self._past: list[int] = []
         self._bodies: list[Any] = []
+        self._named: list[set[Stamp]] = []
+        """What each message says that it follows from, if that is judged."""
         self._processes: dict[int, _Process] = {}
         self._forgotten: set[int] = set()
         self.violations: list[Violation] = []
@@ -105,8 +107,9 @@ class Oracle:
         self._stamps.append(stamp)
         self._past.append(sender.past)
         self._bodies.append(body)
+        self._named.append(set(after or ()))
         if after is not None:
-            self._judge_named(process, stamp, set(after))
+            self._judge_named(process, stamp, self._named[-1])
         sender.past |= bit
         sender.has |= bit
         sender.last[stamp.member] = stamp.number
@@ -231,7 +234,8 @@ class Oracle:
         reached = 0
         ahead = list(indices)
         while ahead:
-            for stamp in self._maxima(self._past[ahead.pop()]):
+            index = ahead.pop()
+            for stamp in self._maxima(self._past[index]) | (self._named[index] & self._index.keys()):
                 cause = self._index[stamp]
                 if not (avoided | reached) >> cause & 1:
                     reached |= 1 << cause

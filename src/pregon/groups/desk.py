@@ -88,7 +88,8 @@ class GroupsDesk(EntryDesk):
             try:
                 found = ticket.value()
                 topic = topic_of(wanted.group)
-                start = str(found.first_seq if not found.is_back else found.seen_seq + 1)
+                # From its own `joined` on; what was before can be read.
+                start = str(found.seq if not found.is_back else found.seen_seq + 1)
                 subscription = Subscription(topic=topic, subscriber=wanted.subscriber, start=start)
                 self._hub.create(subscription).when_done(lambda made: subscribed(made, found))
             except PregonError as error:
@@ -273,6 +274,6 @@ class GroupsDesk(EntryDesk):
 
         def look(connection: Connection, person: Person | None) -> GroupTrace:
             oldest_seq = self._require_reader(connection, caller, person, group)
-            return read_trace(connection, group, max(first_seq, oldest_seq) if first_seq else 0, last_seq)
+            return read_trace(connection, group, first_seq, last_seq, oldest_seq)
 
         return self._look(caller, token, look)

@@ -41,7 +41,7 @@ class EntryDesk:
         self._people = People()
         self._presence = Presence()
         self._refused = 0
-        self._reading = Reading(gate.hub)
+        self._reading = Reading(gate.hub, self.rolls.tails)
         self._changes = WaitingRoom()
         """Who waits for its groups to change, by the id of the participant."""
         gate.hub.on_undone(self.rolls.forget)
@@ -108,7 +108,7 @@ class EntryDesk:
         """After the commit: who may read what has changed, and so have the groups of these."""
 
         def tell() -> None:
-            self._reading.forget()
+            self._reading.forget(*participants)
             self._changes.topics_moved({str(one) for one in participants})
             self.rolls.trim()
 
@@ -136,7 +136,13 @@ class EntryDesk:
     def update_group(self, caller: Caller, name: str, values: dict[str, Any]) -> Ticket[Group]:
         """Give a group other values."""
         self._gate.rules.require(caller, ADMIN)
-        return self._hub.change(entries.update_group(self.rolls, name, values))
+        changed = self._hub.change(entries.update_group(self.rolls, name, values))
+
+        def tell(entry: Group) -> Group:
+            self._reading.forget_all()
+            return entry
+
+        return then(changed, tell)
 
     def delete_group(self, caller: Caller, name: str) -> Ticket[bool]:
         """Give a group up, with its messages."""
@@ -145,7 +151,8 @@ class EntryDesk:
         forget_topic = self._hub.deleting("topic", names)
 
         def tell(found: tuple[bool, list[int]]) -> bool:
-            self._reading.forget()
+            self.rolls.tails.forget(topic_of(name))
+            self._reading.forget(*found[1])
             self._changes.topics_moved({str(one) for one in found[1]})
             return found[0]
 

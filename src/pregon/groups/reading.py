@@ -10,10 +10,11 @@ from pregon.causal.message import CausalMessage
 from pregon.causal.stamps import decode_stamp
 from pregon.errors import NotAMember, NotFound, PregonError
 from pregon.groups.rolls import no_group, records_of
+from pregon.groups.tails import Tails
 from pregon.hub.hub import Hub
 from pregon.hub.options import LogRead
 from pregon.hub.reading import LogQuery, read_log
-from pregon.limits import BATCH_BYTES_MAX, GROUP_SEEN_BEHIND_MAX, PULL_MESSAGES_MAX, WAIT_MS_MAX
+from pregon.limits import BATCH_BYTES_MAX, GROUP_SEEN_BEHIND_MAX, PULL_BYTES_MAX, PULL_MESSAGES_MAX, WAIT_MS_MAX
 from pregon.model.group import topic_of
 from pregon.store import groups as rows
 from pregon.store.ticket import Ticket, pass_on
@@ -33,13 +34,20 @@ class Grant(msgspec.Struct, frozen=True):
 class Reading:
     """Reads for members."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, tails: Tails) -> None:
         self._hub = hub
+        self._tails = tails
         self._grants: dict[tuple[int, str], Grant] = {}
         self._changes = 0
 
-    def forget(self) -> None:
-        """Somebody joined or left: what each may read is looked up again."""
+    def forget(self, *participants: int) -> None:
+        """These have joined or left something: what they may read is looked up again."""
+        self._changes += 1
+        for key in [key for key in list(self._grants) if key[0] in participants]:
+            self._grants.pop(key, None)
+
+    def forget_all(self) -> None:
+        """What members may read of a group has changed."""
         self._changes += 1
         self._grants.clear()
 
@@ -50,13 +58,13 @@ class Reading:
         if grant is not None:
             return grant
         changes = self._changes
-        row = rows.find_group(connection, group)
-        if row is None:
-            raise no_group(group)
-        found = [one for one in rows.list_members(connection, row.id) if one.participant_id == participant_id]
-        if not found:
+        found = rows.find_membership(connection, group, participant_id)
+        if found is None:
+            if rows.find_group(connection, group) is None:
+                raise no_group(group)
             raise NotAMember(f"you are not a member of {group}: join it first")
-        grant = Grant(found[0].member, 1 if row.history else found[0].joined_seq, row.traced)
+        member, joined_seq, has_history, is_traced = found
+        grant = Grant(member, 1 if has_history else joined_seq, is_traced)
         if len(self._grants) >= _REMEMBERED_MAX:
             self._grants.clear()
         # What was looked up while somebody left may be wrong by now.
@@ -70,12 +78,6 @@ class Reading:
         answer: Ticket[LogRead] = Ticket()
         version = hub.waiting.version(topic)
 
-        def look(connection: Connection) -> LogRead:
-            grant = self.require(connection, participant_id, wanted.group)
-            first_seq = max(wanted.after_seq + 1, grant.first_seq)
-            query = LogQuery(topic, first_seq, None, min(wanted.max, PULL_MESSAGES_MAX), wanted.bytes_max)
-            return read_log(connection, query)
-
         def looked(ticket: Ticket[LogRead]) -> None:
             try:
                 found = ticket.value()
@@ -84,12 +86,30 @@ class Reading:
                     return
                 news = hub.wait_for_news(topic, version, min(wanted.wait_ms, WAIT_MS_MAX))
                 answer.give_up = news.abandon
-                news.when_done(lambda _: pass_on(lambda: hub.read(look), answer))
+                news.when_done(lambda _: pass_on(lambda: self._look(participant_id, wanted), answer))
             except PregonError as error:
                 answer.fail(error)
 
-        hub.read(look, is_small=True).when_done(looked)
+        self._look(participant_id, wanted).when_done(looked)
         return answer
+
+    def _look(self, participant_id: int, wanted: Read) -> Ticket[LogRead]:
+        """What there is now: from memory, if it is the newest of a group that this member is known to read."""
+        topic, messages_max = topic_of(wanted.group), min(wanted.max, PULL_MESSAGES_MAX)
+        grant = self._grants.get((participant_id, wanted.group))
+        if grant is not None and wanted.after_seq + 1 >= grant.first_seq:
+            found = self._tails.find(topic, wanted.after_seq, messages_max, min(wanted.bytes_max, PULL_BYTES_MAX))
+            if found is not None:
+                ticket: Ticket[LogRead] = Ticket()
+                ticket.resolve(found)
+                return ticket
+
+        def look(connection: Connection) -> LogRead:
+            first_seq = self.require(connection, participant_id, wanted.group).first_seq
+            query = LogQuery(topic, max(wanted.after_seq + 1, first_seq), None, messages_max, wanted.bytes_max)
+            return read_log(connection, query)
+
+        return self._hub.read(look, is_small=True)
 
 
 def read_relation(connection: Connection, group: str, one: str, other: str) -> str:

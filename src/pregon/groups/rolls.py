@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from sqlalchemy import Connection, Row
 from pregon.causal.stamps import Stamp, decode_stamp, decode_stamps, encode_stamps
 from pregon.errors import NotFound, PregonError
 from pregon.groups.roll import Roll, Rolled
+from pregon.groups.tails import Tails
 from pregon.groups.window import Record, Window
 from pregon.limits import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, GROUP_SEEN_BEHIND_MAX, MIB
 from pregon.model.batch import Packing, StoredBatch, encode, stamp
@@ -67,7 +69,8 @@ def no_group(name: str) -> NotFound:
 class Rolls:
     """Keeps the rolls."""
 
-    def __init__(self) -> None:
+    def __init__(self, tails: Tails | None = None) -> None:
+        self.tails = tails if tails is not None else Tails()
         self._rolls: OrderedDict[str, Roll] = OrderedDict()
         self.counts = Counter({"messages": 0, "joined": 0, "left": 0})
         """What was written since the hub started: records, members that came, members that went."""
@@ -117,7 +120,7 @@ class Rolls:
     def _gathered(self, transaction: Transaction, roll: Roll) -> _Gathered:
         gathered: _Gathered | None = transaction.gathered.get(("group", roll.id))
         if gathered is None:
-            gathered = transaction.gathered["group", roll.id] = _Gathered(roll)
+            gathered = transaction.gathered["group", roll.id] = _Gathered(roll, self.tails)
             transaction.finish_with(gathered.write)
         return gathered
 
@@ -139,8 +142,9 @@ class Rolls:
 class _Gathered:
     """The records of one transaction for one group, until they are written as one batch."""
 
-    def __init__(self, roll: Roll) -> None:
+    def __init__(self, roll: Roll, tails: Tails) -> None:
         self._roll = roll
+        self._tails = tails
         self._packing = Packing()
         self._size_bytes = 0
 
@@ -170,7 +174,9 @@ class _Gathered:
             arrow = encode(stamp(packing.pack(""), PRODUCER, now_us))
             base_seq = append(connection, roll.topic_id, count, arrow, now_us)
             topic, last_seq = topic_of(roll.entry.name), base_seq + count - 1
-            transaction.accepted.append(Accepted(topic, StoredBatch(base_seq, count, arrow)))
+            batch = StoredBatch(base_seq, count, arrow)
+            transaction.accepted.append(Accepted(topic, batch))
+            transaction.after_commit.append(partial(self._tails.add, topic, roll.topic_id, batch))
             transaction.traces.append(
                 Trace(
                     at_us=now_us, kind=ACCEPTED, topic=topic, producer=PRODUCER, first_seq=base_seq, last_seq=last_seq

@@ -34,6 +34,15 @@ _MARK = Prepared(
     .values(frontier=bindparam("new_frontier"), numbered=bindparam("new_numbered"))
 )
 _IN = ("joining", "in")
+_MEMBERSHIP = Prepared(
+    select(_members.member, _members.joined_seq, _groups.history, _groups.traced)
+    .join(causal_group, _groups.id == _members.group_id)
+    .where(
+        _groups.name == bindparam("of_group"),
+        _members.participant_id == bindparam("of_participant"),
+        or_(_members.state == _IN[0], _members.state == _IN[1]),
+    )
+)
 
 
 # Who takes part.
@@ -205,6 +214,12 @@ def list_memberships(connection: Connection, participant_id: int, rows_max: int)
         .limit(rows_max)
     )
     return list(connection.execute(statement))
+
+
+def find_membership(connection: Connection, group: str, participant_id: int) -> tuple[int, int, bool, bool] | None:
+    """The member that a participant is in a group, where it joined, and whether there is history and tracing."""
+    found = _MEMBERSHIP.run(connection, {"of_group": group, "of_participant": participant_id})
+    return (int(found[0][0]), int(found[0][1]), bool(found[0][2]), bool(found[0][3])) if found else None
 
 
 def insert_member(connection: Connection, values: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import httpx
+import pytest
 
 from pregon.testing import RunningHub, run_hub
 
@@ -72,6 +73,28 @@ def test_who_does_not_read_holds_up_nobody_and_misses_nothing(
         later = [text.split()[0] for text in slow.texts(group)]
 
     assert at_once == later == [*map(str, range(count)), "end"]
+
+
+def test_who_does_not_read_at_all_is_hung_up_on(
+    door: RunningHub, http: httpx.Client, group: str, called: Naming, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pregon.edges.http.groups_socket.STALLED_MS_MAX", 300)
+    assert door.server.http is not None
+    desk = door.server.http._app.desk
+    sender = Person(http, called("sender"))
+    sender.create(group)
+    sender.join(group)
+    with Talker(door.http, max_queue=1).hello(called("deaf")) as deaf, Talker(door.http).hello(called("eva")) as eva:
+        deaf.join(group)
+        eva.join(group)
+        before = desk.streams
+        for _ in range(150):
+            sender.say(group, "x" * 100_000)
+
+        wait_until(lambda: desk.streams == before - 1, "only the one who does not read is hung up on")
+        sender.say(group, "end")
+        eva.read_until(group, "end")
+        deaf.cut()
 
 
 def test_the_hub_that_stops_says_so() -> None:

@@ -41,7 +41,7 @@ SENDING_MAX = 1_000
 SENDING_BYTES_MAX = 8 * MIB
 """Their bodies together, but for one that is larger by itself."""
 AT_ONCE_MAX = 250
-"""Messages that are sent before the first of them is answered: more gains nothing, and is all sent again if that fails."""
+"""Messages that are sent before the first of them is answered: with more, more is sent again when that fails."""
 JSON_CONTENT_TYPE = "application/json"
 _FRONTIER_REDUCED_MAX = 64
 

@@ -79,8 +79,12 @@ class Following:
     async def close_all_but(self, groups: Iterable[str]) -> None:
         """Close the rooms that are not among these, if that is still so: the list may be older than the room."""
         for group in self._rooms.keys() - set(groups):
+            room = self._rooms.get(group)
+            if room is None:
+                # It was closed while another was looked at.
+                continue
             try:
-                await self._line.ask(self._read(self._rooms[group], 1))
+                await self._line.ask(self._read(room, 1))
             except HubBusy:
                 continue
             except PregonError as error:

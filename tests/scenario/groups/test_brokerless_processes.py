@@ -1,0 +1,109 @@
+"""A group without a hub, in processes: losses, a kill, one that joins and one that leaves under traffic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from .brokerless_process import WAIT_S, Process
+
+LOSS = 0.1
+
+
+@pytest.fixture
+def started() -> Iterator[ExitStack]:
+    """Ends every process that a test has started."""
+    with ExitStack() as life:
+        yield life
+
+
+def start(life: ExitStack, name: str, address: str = "") -> Process:
+    """One more member."""
+    process = Process(name, LOSS, address)
+    life.callback(process.close)
+    return process
+
+
+def messages(told: dict[str, Any]) -> list[str]:
+    """The names of the messages that a member was shown, in order."""
+    return [event["stamp"] for event in told["shown"] if event["is"] == "GroupMessage"]
+
+
+def assert_causal(told: dict[str, Any]) -> None:
+    """Nothing was shown twice, before an earlier one of its sender, or before what it depends on and was shown too."""
+    place = {event["stamp"]: at for at, event in enumerate(told["shown"]) if event["stamp"]}
+    last: dict[str, int] = {}
+    assert len(place) == len([event for event in told["shown"] if event["stamp"]])
+    for at, event in enumerate(told["shown"]):
+        if not event["stamp"]:
+            continue
+        sender, number = event["stamp"].split(":")
+        assert int(number) > last.get(sender, 0)
+        last[sender] = int(number)
+        assert all(place.get(cause, -1) < at for cause in event["after"])
+
+
+def until_same(processes: list[Process], members: set[int], sent: set[str]) -> list[dict[str, Any]]:
+    """What they were shown, when all have been shown all of these, and agree on who is in."""
+    last_s = time.monotonic() + WAIT_S
+    while True:
+        told = [process.ask("tell") for process in processes]
+        is_whole = all(
+            sent <= {*messages(one), *(stamp for stamp in sent if stamp.startswith(f"{process.number}:"))}
+            for process, one in zip(processes, told, strict=True)
+        )
+        if is_whole and all(set(one["members"]) == members and one["held"] == 0 for one in told):
+            return told
+        assert time.monotonic() < last_s, [(len(messages(one)), one["members"], one["held"]) for one in told]
+        time.sleep(0.2)
+
+
+def test_five_members_lose_frames_and_one_of_them_is_killed_and_all_are_shown_the_same(started: ExitStack) -> None:
+    ana = start(started, "ana")
+    luis, eva, leo = (start(started, name, ana.address) for name in ("luis", "eva", "leo"))
+    time.sleep(1.0)
+    pia = start(started, "pia", luis.address)
+    time.sleep(1.0)
+    seen_by_leo = set(messages(leo.ask("tell")))
+    leo.kill()
+    time.sleep(1.0)
+    by_eva = eva.ask("leave")
+
+    sent = {stamp for process in (ana, luis, pia) for stamp in process.ask("stop")["sent"]}
+    rest = [ana, luis, pia]
+    members = {process.number for process in rest}
+    told = until_same([ana, luis], members, sent | set(by_eva["sent"]))
+    told_pia = until_same(
+        [pia], members, {stamp for stamp in sent if stamp in set(messages(told[0]))} & _of(pia, sent)
+    )[0]
+
+    for one in (*told, told_pia):
+        assert_causal(one)
+    for one in told:
+        kinds = [(event["is"], event["member"]) for event in one["shown"]]
+        assert ("MemberJoined", pia.number) in kinds
+        assert ("MemberLeft", eva.number) in kinds
+        assert ("MemberGone", leo.number) in kinds
+    # What the dead one said is the same for both, and nobody was shown what another is not.
+    of_others = [{stamp for stamp in messages(one) if not stamp.startswith(_numbers(ana, luis))} for one in told]
+    assert of_others[0] == of_others[1]
+    assert seen_by_leo
+    assert sum(one["repaired"] for one in (*told, told_pia)) > 0
+    # Who came late was shown all from some point on: of each sender the last ones, without a gap.
+    for process in (ana, luis):
+        numbers = [int(stamp.split(":")[1]) for stamp in messages(told_pia) if stamp.startswith(f"{process.number}:")]
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        assert f"{process.number}:{numbers[-1]}" in sent
+
+
+def _numbers(*processes: Process) -> tuple[str, ...]:
+    return tuple(f"{process.number}:" for process in processes)
+
+
+def _of(process: Process, sent: set[str]) -> set[str]:
+    """What a process itself sent."""
+    return {stamp for stamp in sent if stamp.startswith(f"{process.number}:")}
