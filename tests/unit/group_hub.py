@@ -104,7 +104,7 @@ class FakeHub:
         return c.Count(count=int(self.people.pop(header.names[0], None) is not None))
 
     def _show(self, _header: c.Show, _: Any) -> c.Rows:
-        return c.Rows(rows=[{"name": GROUP, "stride": self.stride, "offset": self.offset}])
+        return c.Rows(rows=[{"name": GROUP, "stride": self.stride, "offset": self.offset, "head_seq": len(self.log)}])
 
     def _mine(self, header: g.Mine, _: Any) -> g.Memberships:
         return g.Memberships(name=self._person(header.token).name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import Event, GroupEvent, GroupMessage
-from pregon.client.groups.joining import Wish, drive, joining
+from pregon.client.groups.joining import Question, Wish, drive, joining
 from pregon.client.groups.sending import OwnMessage, as_words
 from pregon.errors import PregonError, Unavailable
 
@@ -17,12 +17,20 @@ from .group_hub import GROUP, FakeHub
 class Actor:
     """A member, and its hubs: it sends to the first."""
 
-    def __init__(self, hubs: Sequence[FakeHub], name: str = "", **wish: Any) -> None:
+    def __init__(
+        self,
+        hubs: Sequence[FakeHub],
+        name: str = "",
+        *,
+        answer: Callable[[Question], Any] | None = None,
+        **wish: Any,
+    ) -> None:
         self.hubs = hubs
         self.events: list[Event] = []
         paths = tuple(f"tcp://{index}" for index in range(1, len(hubs)))
         flow = joining(Wish(group=GROUP, name=name, paths=paths, **wish))
-        self.talk: Conversation = drive(flow, lambda question: hubs[question.path].answer(question.call))
+        ask = answer or (lambda question: hubs[question.path].answer(question.call))
+        self.talk: Conversation = drive(flow, ask)
         self.now_us = 0
 
     def say(self, text: str, answers: GroupEvent | None = None) -> OwnMessage:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pregon.causal.member import Member
@@ -9,7 +11,7 @@ from pregon.causal.message import CausalMessage, Delivery
 from pregon.causal.stamps import Stamp
 from pregon.client.groups.events import GroupMessage, MemberJoined
 from pregon.client.groups.intake import HELD_MAX, WAITING_MAX
-from pregon.client.groups.joining import PATHS_MAX
+from pregon.client.groups.joining import PATHS_MAX, Question
 from pregon.errors import AlreadyExists, BadRequest
 
 from .group_hub import FakeHub, Person
@@ -226,3 +228,39 @@ def test_a_name_that_is_taken_at_another_hub_is_refused_and_given_back_at_the_fi
 def test_a_group_is_read_from_so_many_hubs_at_most(hubs: tuple[FakeHub, FakeHub]) -> None:
     with pytest.raises(BadRequest, match=f"at most {PATHS_MAX} hubs"):
         Actor([hubs[0]] * (PATHS_MAX + 1), "ana")
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_what_others_say_while_somebody_joins_two_hubs_is_in_order_for_who_joins(
+    hubs: tuple[FakeHub, FakeHub], moment: int
+) -> None:
+    speakers = all_in(hubs)
+    said: list[str] = []
+    asked = 0
+
+    def say_in_a_circle() -> None:
+        # Each follows from the one before it, in the other hub.
+        for actor in speakers:
+            actor.catch_up()
+            said.append(f"{len(said)}")
+            actor.tell(said[-1])
+
+    def answer(question: Question) -> Any:
+        nonlocal asked
+        asked += 1
+        found = hubs[question.path].answer(question.call)
+        if asked in (moment, moment + 1):
+            say_in_a_circle()
+        return found
+
+    raul = Actor(hubs, "raúl", answer=answer)
+    raul.send()
+    say_in_a_circle()
+    for path in (THERE, HERE, THERE, HERE):
+        raul.read(path)
+        raul.look()
+
+    shown = texts(raul.events)
+    assert shown == sorted(shown, key=int)
+    assert shown == said[-len(shown) :]
+    assert len(shown) >= 3

@@ -22,9 +22,7 @@ def people(hub: HubProcess, open_page: OpenPage, *names: str, room: str = "") ->
     return everybody
 
 
-def test_what_one_writes_is_on_the_screens_of_all_in_the_room(
-    hub: HubProcess, open_page: OpenPage, topic: str
-) -> None:
+def test_what_one_writes_is_on_the_screens_of_all_in_the_room(hub: HubProcess, open_page: OpenPage, topic: str) -> None:
     ana, luis = people(hub, open_page, "Ana", "Luis", room=topic)
 
     ana.write("hola")
@@ -108,7 +106,9 @@ def test_who_changes_name_is_called_so_by_all_and_the_old_one_is_free(
 
     assert luis.events()[-1] == f"{old} ahora es {new}"
     assert [row.name for row in luis.rows() if row.kind == "message"] == [old, new]
-    expect(luis.page.locator("#member-list .name")).to_have_text([luis.name, new] if luis.name < new else [new, luis.name])
+    expect(luis.page.locator("#member-list .name")).to_have_text(
+        [luis.name, new] if luis.name < new else [new, luis.name]
+    )
     with enrolled(hub.addresses.http, old):
         pass
 
@@ -232,9 +232,7 @@ def test_who_was_away_reads_the_whole_history_in_order(hub: HubProcess, open_pag
     expect(ana.page.locator("#older")).to_have_text("Aquí empieza la conversación.")
 
 
-def test_bad_input_is_refused_in_words_and_stays_where_it_is(
-    hub: HubProcess, open_page: OpenPage, topic: str
-) -> None:
+def test_bad_input_is_refused_in_words_and_stays_where_it_is(hub: HubProcess, open_page: OpenPage, topic: str) -> None:
     (ana,) = people(hub, open_page, "Ana")
     ana.page.locator("#room-name").fill("una sala con espacios")
     ana.page.locator("#room-name").press("Enter")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import WebSocketRoute, expect
 from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess, wait_until
 
@@ -90,6 +90,46 @@ def test_lines_that_wait_outlive_a_reload(
 
     expect(ana.page.locator("#self-name")).to_have_text(ana.name)
     assert ana.texts() == ["antes", "uno", "dos"]
+
+
+def test_a_line_that_was_taken_when_the_connection_broke_is_not_taken_twice(
+    hub: HubProcess, open_page: OpenPage, topic: str
+) -> None:
+    ana = Person(open_page("Ana"), hub.addresses.http)
+    connections: list[list[str]] = []
+
+    def carry(page_side: WebSocketRoute) -> None:
+        """The first connection breaks when the hub has taken a line, before the page is told."""
+        hub_side, sent = page_side.connect_to_server(), []
+        connections.append(sent)
+        is_first = len(connections) == 1
+
+        def to_hub(frame: str | bytes) -> None:
+            sent.append(str(frame))
+            hub_side.send(frame)
+
+        def to_page(frame: str | bytes) -> None:
+            if is_first and "una sola vez" in "".join(sent):
+                if '"is":"accepted"' in str(frame):
+                    page_side.close()
+                return
+            page_side.send(frame)
+
+        page_side.on_message(to_hub)
+        hub_side.on_message(to_page)
+
+    ana.page.route_web_socket("**/v1/groups/socket", carry)
+    ana.come_in(topic)
+    ana.write("una sola vez", "y otra")
+    ana.wait_for("una sola vez", "y otra")
+
+    sent = [[frame for frame in frames if "una sola vez" in frame] for frames in connections]
+    assert [len(frames) for frames in sent] == [1, 1]
+    assert sent[0] == sent[1]
+    assert ana.texts() == ["una sola vez", "y otra"]
+    luis = Person(open_page("Luis"), hub.addresses.http).come_in(topic)
+    luis.wait_for("y otra")
+    assert luis.texts() == ["una sola vez", "y otra"]
 
 
 def test_what_is_below_the_screen_is_not_what_an_answer_depends_on(

@@ -20,7 +20,13 @@ PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobil
     [("es", "entró", "en", "came in"), ("en", "came in", "es", "entró")],
 )
 def test_it_speaks_the_language_of_the_browser_until_another_is_chosen(
-    hub: HubProcess, open_page: OpenPage, topic: str, language: Language, joined: str, other: Language, other_joined: str
+    hub: HubProcess,
+    open_page: OpenPage,
+    topic: str,
+    language: Language,
+    joined: str,
+    other: Language,
+    other_joined: str,
 ) -> None:
     ana = Person(open_page("Ana", language), hub.addresses.http).come_in(topic)
     expect(ana.page.locator("html")).to_have_attribute("lang", language)
@@ -153,7 +159,7 @@ def test_a_link_to_a_room_leads_into_it_and_one_with_a_slip_makes_none(
 def test_a_hub_that_asks_for_keys_is_told_one(make_hub: MakeHub, open_page: OpenPage) -> None:
     hub = make_hub(require_keys="true").start()
     with httpx.Client(base_url=f"http://{hub.addresses.http}") as client:
-        key = client.post("/v1/tokens", json={"name": "boss", "scopes": ["admin"]}).raise_for_status().json()["key"]
+        key = client.post("/v1/tokens", json={"name": "boss", "scopes": ["admin"]}).raise_for_status().json()["secret"]
     ana = Person(open_page("Ana"), hub.addresses.http)
     ana.visitor.allow(f"{REFUSED_BY_HUB}|WebSocket connection to .* failed")
 
@@ -174,7 +180,9 @@ def test_nothing_but_its_own_files_may_run(hub: HubProcess) -> None:
         page = client.get("/chat")
         script = client.get("/chat/app.js")
         again = client.get("/chat/app.js", headers={"If-None-Match": script.headers["etag"]})
-        missing = [client.get(path).status_code for path in ("/chat/nothing.js", "/chat/..%2fdocs.js", "/chat/README.md")]
+        missing = [
+            client.get(path).status_code for path in ("/chat/nothing.js", "/chat/..%2fdocs.js", "/chat/README.md")
+        ]
 
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy

@@ -97,7 +97,7 @@ class PlainDoor:
         try:
             await patiently(self._guests.clean_up)
             await patiently(self._come_in)
-        except BaseException:
+        except BaseException:  # Ctrl-C while the hub is waited for, too.
             self._context.destroy(linger=0)
             raise
         return self

@@ -1,8 +1,8 @@
 """A member of a group without a hub in a process of its own, on a line that loses what it is told to.
 
 Run with a name, how much of what it sends is lost (0 to 1), and the address of a member (none: it founds the group).
-It says something every few milliseconds until it is told to stop; each line that it reads is a word (`stop`, `leave`,
-`tell`), each line that it writes is JSON.
+Each line that it reads is a word: from `speak` on it says something every few milliseconds, until `stop`; it can `tell`
+what it was shown, and `leave`. Each line that it writes is JSON.
 """
 
 from __future__ import annotations
@@ -94,10 +94,11 @@ class Speaker:
         self.is_speaking = True
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._look, self._speak)]
 
-    def start(self) -> None:
-        """Begin to look and to speak."""
-        for thread in self._threads:
-            thread.start()
+        self._threads[0].start()
+
+    def speak(self) -> None:
+        """Begin to speak."""
+        self._threads[1].start()
 
     def stop(self) -> None:
         """Say no more."""
@@ -128,10 +129,12 @@ def main(name: str, loss: float, address: str) -> None:
     group = PeerGroup("design", name=name, peers=[address] if address else [], options=OPTIONS)
     speaker = Speaker(group)
     say(number=group.number, address=group.address)
-    speaker.start()
     for line in sys.stdin:
         word = line.strip()
-        if word == "stop":
+        if word == "speak":
+            speaker.speak()
+            say(is_speaking=True)
+        elif word == "stop":
             speaker.stop()
             say(sent=speaker.sent)
         elif word == "leave":

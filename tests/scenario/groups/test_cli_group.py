@@ -143,15 +143,15 @@ def test_a_web_service_was_shown_what_was_pushed_to_it(make_hub: MakeHub) -> Non
                 Call(Join(group="design", token=turbina, subscriber="cad-turbina"), (), lambda answer, _: answer)
             )
             ana.send("¿Cuántas palas?")
-            wait_until(lambda: any("palas" in one.body.decode() for one in receiver.received))
+            wait_until(lambda: any(b"palas" in one.body for one in receiver.received), "it was pushed")
 
             def shown() -> list[str]:
                 found = run("group", "trace", "design", "--json", hub=hub.url).row
                 stamps = {one["stamp"]: one["text"] for one in found["messages"]}
-                member = dict((name, number) for number, name in found["members"]).get("turbina")
+                member = {name: number for number, name in found["members"]}.get("turbina")
                 return [stamps[one["stamp"]] for one in found["deliveries"] if one["member"] == member]
 
-            wait_until(lambda: "¿Cuántas palas?" in shown())
+            wait_until(lambda: "¿Cuántas palas?" in shown(), "the trace says so")
 
 
 def test_what_cannot_be_traced_says_why(hub: HubProcess, talked: str, tmp_path: Path) -> None:

@@ -9,11 +9,10 @@ import pytest
 
 from pregon.testing import RunningHub, run_hub
 
+from ..hub_process import wait_until
 from .conftest import Naming
 from .rest_people import Person
 from .talker import Talker
-
-# Broken lines.
 
 
 def test_a_line_cut_again_and_again_loses_and_doubles_nothing(
@@ -58,7 +57,7 @@ def test_who_does_not_read_holds_up_nobody_and_misses_nothing(
     sender = Person(http, called("sender"))
     sender.create(group)
     sender.join(group)
-    slow = Talker(door.http, max_queue=1).hello(called("slow"))
+    slow = Talker(door.http, max_queue=1, compression=None).hello(called("slow"))
     quick = Talker(door.http, max_size=None).hello(called("quick"))
     with slow, quick:
         slow.join(group)
@@ -84,7 +83,10 @@ def test_who_does_not_read_at_all_is_hung_up_on(
     sender = Person(http, called("sender"))
     sender.create(group)
     sender.join(group)
-    with Talker(door.http, max_queue=1).hello(called("deaf")) as deaf, Talker(door.http).hello(called("eva")) as eva:
+    with (
+        Talker(door.http, max_queue=1, compression=None).hello(called("deaf")) as deaf,
+        Talker(door.http).hello(called("eva")) as eva,
+    ):
         deaf.join(group)
         eva.join(group)
         before = desk.streams

@@ -2,6 +2,7 @@
 
     PUB      bound       what this member says to all
     ROUTER   bound       what others say to this member alone
+             (and back, to one who asks to join and is refused: there may be another at the address of its number)
     SUB      one for each other member, connected to its PUB: so it is known on whose connection a frame came
     DEALER   one for each other member, connected to its ROUTER; its identity begins with this member's number
 
@@ -18,12 +19,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import zmq
 
-from pregon.causal.peer_bytes import JOIN
+from pregon.causal.peer_bytes import JOIN, REFUSED
 from pregon.errors import AddressInUse, SettingsInvalid
 from pregon.limits import FRAME_BYTES_MAX
 from pregon.wire.bell import Bell
@@ -33,6 +35,7 @@ _ROUND_MAX = 1_000
 _OF_ONE_MAX = 100
 _EVERYWHERE = ("0.0.0.0", "*", "[::]")
 _IDENTITY_BYTES = 13
+_CALLERS_MAX = 256
 
 
 class Link:
@@ -68,6 +71,8 @@ class Mesh:
         self._contacts: list[Any] = []
         self._poller = zmq.Poller()
         self._sources: dict[Any, int] = {}
+        self._callers: OrderedDict[int, bytes] = OrderedDict()
+        """By which connection each one asked to join who did so lately."""
         try:
             self._router = self._socket(zmq.ROUTER)
             self._pub = self._socket(zmq.PUB)
@@ -88,6 +93,7 @@ class Mesh:
         for contact in contacts:
             dealer = self._socket(zmq.DEALER)
             self._contacts.append(dealer)
+            self._poller.register(dealer, zmq.POLLIN)
             try:
                 dealer.connect(contact.split(" ")[0])
             except zmq.ZMQError as error:
@@ -127,6 +133,9 @@ class Mesh:
     def send(self, to: int | None, frame: bytes) -> None:
         """To one member, or to all; a request to join, to whoever may be there."""
         if to is not None:
+            if frame[0] == REFUSED and to in self._callers:
+                with contextlib.suppress(zmq.ZMQError):
+                    self._router.send_multipart((self._callers[to], self._group, frame), zmq.NOBLOCK)
             link = self._links.get(to)
             if link is not None:
                 self._put(link.dealer, frame)
@@ -136,10 +145,10 @@ class Mesh:
         else:
             self._put(self._pub, frame)
 
-    def wait(self, ms: float) -> list[tuple[bytes, int]]:
-        """What has come, with the member on whose connection it did; nothing if nothing comes in time."""
+    def wait(self, ms: float) -> list[tuple[bytes, int | None]]:
+        """What has come, with the member on whose connection it did if that is known; nothing if nothing comes."""
         ready = self._poller.poll(max(0, int(ms) + 1))
-        found: list[tuple[bytes, int]] = []
+        found: list[tuple[bytes, int | None]] = []
         for socket, _ in ready:
             if isinstance(socket, int):
                 continue
@@ -148,8 +157,8 @@ class Mesh:
                 break
         return found
 
-    def _read(self, socket: Any) -> Iterator[tuple[bytes, int]]:
-        source = self._sources.get(socket, 0)
+    def _read(self, socket: Any) -> Iterator[tuple[bytes, int | None]]:
+        source = self._sources.get(socket)
         for _ in range(_OF_ONE_MAX):
             try:
                 parts = socket.recv_multipart(zmq.NOBLOCK)
@@ -160,8 +169,16 @@ class Mesh:
                 if len(identity) != _IDENTITY_BYTES or identity[0] != 1:
                     continue
                 source = int.from_bytes(identity[1:9], "big")
+                self._note_caller(source, identity, parts[-1])
             if len(parts) == 2 and parts[0] == self._group:
                 yield parts[1], source
+
+    def _note_caller(self, member: int, identity: bytes, frame: bytes) -> None:
+        if frame[:1] == bytes((JOIN,)):
+            self._callers[member] = identity
+            self._callers.move_to_end(member)
+            if len(self._callers) > _CALLERS_MAX:
+                self._callers.popitem(last=False)
 
     def close(self) -> None:
         """Give everything back; what was said a moment ago may still leave."""

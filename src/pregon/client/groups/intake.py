@@ -81,6 +81,11 @@ class Path:
         return (member - 1) % self.stride == self.offset
 
 
+def find_owner(paths: Sequence[Path], member: int) -> int | None:
+    """The path by which the messages of a member come; the first, if there are several to the same hub."""
+    return next((index for index, path in enumerate(paths) if path.owns(member)), None)
+
+
 class PastDelivery(msgspec.Struct, frozen=True, gc=False):
     """A message from before the member joined: it is outside the member's clock."""
 
@@ -261,7 +266,7 @@ class Intake:
                 self.forget(member)
 
     def _find_path_of(self, member: int) -> int | None:
-        return next((index for index, path in enumerate(self.paths) if path.owns(member)), None)
+        return find_owner(self.paths, member)
 
     def _begin_past(self) -> None:
         if self._past is None:

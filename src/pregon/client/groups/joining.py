@@ -18,12 +18,13 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from pregon.causal.member import MemberState
-from pregon.causal.stamps import decode_stamps
-from pregon.client.calls import Call
+from pregon.client.calls import Call, Pulled
 from pregon.client.groups import calls
+from pregon.client.groups.beginning import Start, clock_of, find_beginning, frontier_of
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import GroupMember
-from pregon.client.groups.intake import Path
+from pregon.client.groups.intake import Path, find_owner
+from pregon.client.groups.records import read_record
 from pregon.client.groups.sending import JSON_CONTENT_TYPE, Words
 from pregon.client.groups.state import GroupState, PathState, decode_state
 from pregon.errors import AlreadyExists, BadName, BadRequest, NotFound, PregonError, Rejected
@@ -171,51 +172,71 @@ def _entering(wish: Wish, name: str, token: str) -> Flow[Conversation]:
         with contextlib.suppress(AlreadyExists):
             yield Question(calls.create(wish.group, token))
         joined = yield Question(calls.join(wish.group, token))
-    paths = [_path_of(joined, token, wish.history)]
-    snapshots = [joined]
+    paths, starts = [_path_of(joined, token)], [Start(joined, joined.seq)]
     for index in range(1, len(wish.paths) + 1):
-        path, snapshot = yield from _other_path(wish, index, name, paths[0], joined)
+        path, start = yield from _other_path(wish.group, index, name, paths[0], starts[0])
         paths.append(path)
-        snapshots += [snapshot] if snapshot is not None else []
+        starts.append(start)
     if wish.paths:
-        yield from _ask_strides(wish.group, paths)
-    # Who is in both is one whose messages are in the first one's log.
-    clock = {member: number for one in reversed(snapshots) for member, number in one.clock.items()}
-    frontier = {
-        stamp.member: stamp.number
-        for one in reversed(snapshots)
-        for stamp in decode_stamps(one.frontier)
-        if stamp.member != joined.member
-    }
-    members = [GroupMember(row.member, row.name, row.is_here) for one in snapshots for row in one.members if row.number]
-    state = MemberState(me=joined.member, clock=clock, frontier=frontier)
-    conversation = Conversation(joined.group, name, state, paths, members, is_traced=joined.traced)
+        yield from _beginning(wish.group, paths, starts)
+    for index, (path, start) in enumerate(zip(paths, starts, strict=True)):
+        is_again = index > 0 and path.token == token
+        path.past_seq = start.seq
+        path.read_seq = start.joined.first_seq - 1 if wish.history and not is_again else start.seq
+    members = {row.member: row for start in starts for row in start.joined.members if row.number}
+    conversation = Conversation(
+        joined.group,
+        name,
+        MemberState(me=joined.member, clock=clock_of(starts), frontier=frontier_of(starts, joined.member)),
+        paths,
+        [GroupMember(row.member, row.name, row.is_here) for row in members.values()],
+        is_traced=joined.traced,
+    )
     conversation.view.put(GroupMember(joined.member, name))
     if not joined.number:
         say_membership(conversation, JOINED, 0)
     return conversation
 
 
-def _path_of(joined: Joined, token: str, history: bool) -> Path:
-    read_seq = joined.first_seq - 1 if history else joined.seq
-    return Path(token, joined.member, read_seq, joined.seq, joined.highest)
+def _path_of(joined: Joined, token: str) -> Path:
+    return Path(token, joined.member, joined.seq, joined.seq, joined.highest)
 
 
-def _other_path(wish: Wish, index: int, name: str, first: Path, joined: Joined) -> Flow[tuple[Path, Joined | None]]:
+def _other_path(group: str, index: int, name: str, first: Path, start: Start) -> Flow[tuple[Path, Start]]:
     """Another hub, read as one of its members that never speaks; or another way to the same hub."""
     try:
         yield Question(calls.mine(first.token), index)
     except Rejected:
         token = (yield Question(calls.enroll(name), index)).token
-        there: Joined = yield Question(calls.join(wish.group, token), index)
-        return _path_of(there, token, wish.history), there
-    return _path_of(joined, first.token, history=False), None
+        there: Joined = yield Question(calls.join(group, token), index)
+        return _path_of(there, token), Start(there, there.seq)
+    return Path(first.token, first.member, first.read_seq, first.past_seq, first.highest), start
 
 
-def _ask_strides(group: str, paths: Sequence[Path]) -> Flow[None]:
+def _beginning(group: str, paths: Sequence[Path], starts: list[Start]) -> Flow[None]:
+    """Where to begin in each of several logs."""
+    firsts = [index for index, start in enumerate(starts) if starts.index(start) == index]
+    for index in firsts:
+        path, before = paths[index], starts[index].joined
+        again: Joined = yield Question(calls.join(group, path.token, path.member, before.number), index)
+        starts[index].joined, starts[index].seq, path.read_seq = again, again.seq, before.seq
+        path.highest = again.highest
+    heads = [0] * len(paths)
     for index, path in enumerate(paths):
         entry = yield Question(calls.show(group, path.token), index)
         path.stride, path.offset = max(1, int(entry.get("stride", 1))), int(entry.get("offset", 0))
+        heads[index] = int(entry.get("head_seq", 0))
+    for index in firsts:
+        path, start = paths[index], starts[index]
+        while path.read_seq < heads[index]:
+            pulled: Pulled = yield Question(calls.read(group, path.token, path.read_seq, 0), index)
+            for message in pulled:
+                record = read_record(message, index, 0)
+                if record is not None:
+                    start.records[message.seq] = record
+            path.read_seq = pulled.last_seq or heads[index]
+    distinct = [starts[index] for index in firsts]
+    find_beginning(distinct, lambda member: find_owner([paths[index] for index in firsts], member))
 
 
 def _coming_back(wish: Wish, state: GroupState) -> Flow[Conversation]:

@@ -1,6 +1,7 @@
 // The page: what is on the screen, and what people do there. What it means is in `talk`.
 
 import { byId } from "./dom.js";
+import { Entry } from "./entry.js";
 import { listRooms } from "./hub.js";
 import { Lobby } from "./lobby.js";
 import { LogView } from "./log_view.js";
@@ -8,9 +9,9 @@ import { recall, remember } from "./memory.js";
 import { whyNoName, whyNoRoom, whyNot, whyNotSent } from "./refusals.js";
 import { waitingRow } from "./rows.js";
 import { Settings, applySettings } from "./settings.js";
-import { showMembers, showRooms, showSelf } from "./side_view.js";
+import { showHeading, showMembers, showRooms, showSelf } from "./side_view.js";
 import { Talk } from "./talk.js";
-import { currentLanguage, say } from "./words.js";
+import { say } from "./words.js";
 import { Writing } from "./writing.js";
 
 const SOON_MS = 30;
@@ -24,6 +25,7 @@ class Page {
   constructor() {
     applySettings();
     this.talk = new Talk(this);
+    this.entry = new Entry((name) => this.#comeIn(name));
     this.lobby = new Lobby({ mine: (name) => this.talk.rooms.has(name), enter: (name) => this.#enter(name) });
     this.writing = new Writing({
       send: (text, answers) => this.#send(text, answers),
@@ -42,14 +44,10 @@ class Page {
     });
     this.#wire();
     if (this.talk.comeBack()) this.#showChat();
-    else this.#showEntry();
+    else this.entry.show();
   }
 
   #wire() {
-    byId("entry-form").onsubmit = (event) => {
-      event.preventDefault();
-      this.#enroll();
-    };
     byId("to-lobby").onclick = () => this.#showLobby();
     byId("leave").onclick = () => this.#leave();
     byId("threads").onclick = () => this.#setThreads(!this.log.isThreaded);
@@ -71,18 +69,9 @@ class Page {
 
   // What people do.
 
-  #enroll() {
-    const name = byId("entry-name").value.trim();
-    if (byId("entry-key").value) remember("key", byId("entry-key").value.trim());
-    this.#wantedName = name;
-    if (!name) return this.#refuseName(say("e_name_none"));
-    this.#refuseName("");
-    this.talk.enroll(name);
-  }
-
-  #refuseName(why) {
-    byId("entry-error").textContent = why;
-    if (why) byId("entry-name").focus();
+  #comeIn(name) {
+    // Who has this name here already only lacked a key.
+    if (name !== recall("name") || !this.talk.comeBack()) this.talk.enroll(name);
   }
 
   #enter(name, options) {
@@ -137,7 +126,7 @@ class Page {
     }
     this.settings.close();
     this.#setAddress("");
-    this.#showEntry();
+    this.entry.show();
   }
 
   // What happens: called by `talk`.
@@ -165,16 +154,11 @@ class Page {
   }
 
   keyWanted() {
-    this.#showEntry();
-    byId("entry-key-part").hidden = false;
-    this.#refuseName(say("key_hint"));
+    this.entry.askForKey();
   }
 
-  /** The hub does not know me, or does not take the name that I want. */
   stranger(problem, wasKnown) {
-    this.#showEntry();
-    if (this.#wantedName) this.#refuseName(whyNoName(problem, this.#wantedName));
-    else this.#refuseName(wasKnown ? say("e_unknown_person") : whyNot(problem));
+    this.entry.refuse(problem, wasKnown);
   }
 
   listed() {
@@ -198,7 +182,7 @@ class Page {
   waitingChanged(room) {
     if (room !== this.talk.open) return;
     this.log.keepBottom(() => {
-      const rows = this.talk.waiting(room).map((line) =>
+      const rows = this.talk.outbox.waiting(room.name).map((line) =>
         waitingRow(line, room, {
           isHere: this.#isHere,
           name: this.talk.name,
@@ -208,7 +192,7 @@ class Page {
             this.waitingChanged(room);
           },
           discard: () => {
-            this.talk.discard(line.id);
+            this.talk.outbox.drop(line.id);
             this.waitingChanged(room);
           },
         }),
@@ -246,17 +230,8 @@ class Page {
 
   // What is on the screen.
 
-  #showEntry() {
-    byId("chat").hidden = true;
-    byId("entry").hidden = false;
-    byId("entry-name").value = this.#wantedName || recall("name");
-    byId("entry-name").focus();
-  }
-
   #showChat() {
-    if (!byId("chat").hidden) return;
-    byId("entry").hidden = true;
-    byId("chat").hidden = false;
+    if (!this.entry.hide()) return;
     showSelf(this.talk.name);
     this.#showState();
     this.#showLobby();
@@ -312,19 +287,8 @@ class Page {
   }
 
   #showTitle() {
-    const room = this.talk.open;
-    byId("title").textContent = room ? room.title : say("rooms");
-    const here = room ? [...room.members.values()].filter((one) => one.is_here || one.member === room.member).length : 0;
-    byId("subtitle").textContent = !room ? "" : room.isPrivate ? say("private_room") : say("people", { n: here });
-    if (!room) return;
-    byId("title").dataset.kind = room.isPrivate ? "private" : "room";
-    const leave = byId("leave");
-    leave.title = leave.ariaLabel = say(room.isPrivate ? "hide" : "leave");
-    const diagram = byId("diagram");
-    // A private conversation is drawn only for who shows a token, which a link cannot.
-    diagram.hidden = room.isPrivate;
-    diagram.href = `/groups/${encodeURIComponent(room.name)}/diagram?lang=${currentLanguage()}`;
-    this.writing.label(room);
+    showHeading(this.talk.open);
+    if (this.talk.open) this.writing.label(this.talk.open);
   }
 
   #showAll() {

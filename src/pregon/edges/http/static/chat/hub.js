@@ -13,6 +13,16 @@ async function ask(path, options = {}) {
   return answer.status === 204 ? null : answer.json();
 }
 
+/** Whether the hub wants a key, or another one; not known, so false, while there is no hub. */
+export async function isKeyWanted() {
+  try {
+    const headers = recall("key") ? { Authorization: `Bearer ${recall("key")}` } : {};
+    return (await fetch("/v1/groups?max=1", { headers })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
 /** The rooms of the hub that I may see, at most a few thousand. */
 export async function listRooms() {
   const rooms = [];

@@ -23,12 +23,13 @@ export class Line {
   #retryTimer = 0;
   #heardMs = 0;
 
-  constructor({ key, onFrame, onGreeted, onLost, onRefused, ask }) {
+  constructor({ key, isKeyWanted, onFrame, onGreeted, onLost, onKeyWanted, ask }) {
     this.key = key;
+    this.isKeyWanted = isKeyWanted;
     this.onFrame = onFrame;
     this.onGreeted = onGreeted;
     this.onLost = onLost;
-    this.onRefused = onRefused;
+    this.onKeyWanted = onKeyWanted;
     setInterval(() => this.#refill(), REFILL_MS);
     setInterval(() => this.#lookAfter(ask), ASK_EVERY_MS);
     window.addEventListener("online", () => this.#hurry());
@@ -110,18 +111,9 @@ export class Line {
     this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 
-  /** A browser does not tell why a WebSocket was refused: the hub says it to a plain request. */
+  /** A browser does not tell why a WebSocket was refused: perhaps because the key is not the right one. */
   async #askWhy() {
-    const headers = this.key() ? { Authorization: `Bearer ${this.key()}` } : {};
-    try {
-      const answer = await fetch("/v1/groups?max=1", { headers });
-      if ((answer.status === 401 || answer.status === 403) && this.#greeting) {
-        const problem = await answer.json();
-        this.onRefused(problem);
-      }
-    } catch {
-      // There is no hub to ask.
-    }
+    if ((await this.isKeyWanted()) && this.#greeting) this.onKeyWanted();
   }
 
   #drop() {

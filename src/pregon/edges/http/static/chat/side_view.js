@@ -1,7 +1,7 @@
-// Beside the conversation: the rooms, with what is unread in each, and who is in the one that is open.
+// Around the conversation: the rooms, with what is unread in each; what the open one is called; and who is in it.
 
 import { avatar, byId, make, tint } from "./dom.js";
-import { say } from "./words.js";
+import { currentLanguage, say } from "./words.js";
 
 /** The rooms, and which is open. */
 export function showRooms(rooms, open, choose) {
@@ -38,6 +38,26 @@ function fill(list, rooms, open, choose) {
     return make("li", {}, button);
   });
   list.replaceChildren(...rows);
+}
+
+/** What the open room is called, and what can be done with it as a whole. */
+export function showHeading(room) {
+  byId("title").textContent = room ? room.title : say("rooms");
+  byId("subtitle").textContent = room ? subtitleOf(room) : "";
+  if (!room) return;
+  byId("title").dataset.kind = room.isPrivate ? "private" : "room";
+  const leave = byId("leave");
+  leave.title = leave.ariaLabel = say(room.isPrivate ? "hide" : "leave");
+  const diagram = byId("diagram");
+  // A private conversation is drawn only for who shows a token, which a link cannot.
+  diagram.hidden = room.isPrivate;
+  diagram.href = `/groups/${encodeURIComponent(room.name)}/diagram?lang=${currentLanguage()}`;
+}
+
+function subtitleOf(room) {
+  if (room.isPrivate) return say("private_room");
+  const here = [...room.members.values()].filter((one) => one.is_here || one.member === room.member);
+  return say("people_here", { n: here.length });
 }
 
 /** Who is in the open room: first who is here. */

@@ -22,7 +22,7 @@ export class Talk {
   rooms = new Map();
   open = null; // The room on the screen.
   #screen;
-  #outbox = new Outbox(tabStorage(), "pregon-chat-lines");
+  outbox = new Outbox(tabStorage(), "pregon-chat-lines");
   #followed = new Set(); // Rooms that were asked for on this connection.
   #joined = new Set(); // Those of them where the hub has let me in.
   #wanted = ""; // The room, or the person, to open when the hub has let me in.
@@ -34,10 +34,11 @@ export class Talk {
     this.#screen = screen;
     this.line = new Line({
       key: () => recall("key"),
+      isKeyWanted: hub.isKeyWanted,
       onFrame: (frame) => this.#hear(frame),
       onGreeted: (frame) => this.#greeted(frame),
       onLost: () => screen.lost(),
-      onRefused: (problem) => this.#refusedLine(problem),
+      onKeyWanted: () => this.#wantKey(),
       ask: () => (this.open ? { do: "members", group: this.open.name } : { do: "groups" }),
     });
     setInterval(() => this.#tellSeen(), SEEN_EVERY_MS);
@@ -91,23 +92,15 @@ export class Talk {
 
   /** Write a line; false if too many wait already. */
   write(room, text, answers) {
-    if (this.#outbox.isFull) return false;
-    this.#outbox.add({ group: room.name, text, seen: room.seenSeq, answers });
+    if (this.outbox.isFull) return false;
+    this.outbox.add({ group: room.name, text, seen: room.seenSeq, answers });
     this.#pump(room.name);
     return true;
   }
 
-  waiting(room) {
-    return this.#outbox.waiting(room.name);
-  }
-
   retry(room, id) {
-    this.#outbox.retry(id, room.seenSeq);
+    this.outbox.retry(id, room.seenSeq);
     this.#pump(room.name);
-  }
-
-  discard(id) {
-    this.#outbox.drop(id);
   }
 
   /** A room was on the screen up to a message. */
@@ -131,7 +124,7 @@ export class Talk {
   async giveUp() {
     await hub.retire();
     this.line.close();
-    for (const name of this.rooms.keys()) this.#outbox.dropRoom(name);
+    for (const name of this.rooms.keys()) this.outbox.dropRoom(name);
     this.rooms.clear();
     this.open = null;
     remember("token", "");
@@ -150,7 +143,7 @@ export class Talk {
     this.#followed.clear();
     this.#joined.clear();
     this.#isFirstList = true;
-    this.#outbox.restart();
+    this.outbox.restart();
     this.#screen.here();
   }
 
@@ -160,9 +153,20 @@ export class Talk {
     this.#screen.named(name);
   }
 
-  #refusedLine(problem) {
+  #wantKey() {
     this.line.close();
-    this.#screen.keyWanted(problem);
+    this.#screen.keyWanted();
+  }
+
+  /** The hub does not know me, does not take the name that I want, or wants a key first. */
+  async #refusedHello(frame) {
+    const wasKnown = Boolean(recall("token"));
+    this.line.close();
+    if (frame.code === "unauthorized") {
+      if (await hub.isKeyWanted()) return this.#screen.keyWanted();
+      remember("token", "");
+    }
+    return this.#screen.stranger(frame, wasKnown);
   }
 
   #hear(frame) {
@@ -245,13 +249,13 @@ export class Talk {
   #told(message) {
     const room = this.rooms.get(message.group);
     if (!room?.take(message)) return;
-    if (message.member === room.member) this.#outbox.arrived(message);
+    if (message.member === room.member) this.outbox.arrived(message);
     this.#screen.told(room, message);
   }
 
   #accepted({ group, id, seq }) {
     const room = this.rooms.get(group);
-    this.#outbox.accepted(id, seq, room?.lastSeq ?? 0);
+    this.outbox.accepted(id, seq, room?.lastSeq ?? 0);
     this.#pump(group);
     if (room) this.#screen.waitingChanged(room);
   }
@@ -283,7 +287,7 @@ export class Talk {
 
   #forget(room, { isAway }) {
     this.rooms.delete(room.name);
-    this.#outbox.dropRoom(room.name);
+    this.outbox.dropRoom(room.name);
     this.#screen.gone(room, isAway);
   }
 
@@ -291,15 +295,14 @@ export class Talk {
     const { do: verb, group, id, code, message, retryable } = frame;
     const room = this.rooms.get(group);
     if (verb === "hello") {
-      this.line.close();
-      this.#screen.stranger(frame, Boolean(recall("token")));
+      this.#refusedHello(frame);
     } else if (verb === "send") {
       if (retryable) {
-        this.#outbox.postponed(id);
+        this.outbox.postponed(id);
         setTimeout(() => this.#pump(group), AGAIN_MS);
         return;
       }
-      this.#outbox.refused(id, code, message);
+      this.outbox.refused(id, code, message);
       this.#pump(group);
       if (room) this.#screen.waitingChanged(room);
     } else if (verb === "join") {
@@ -326,7 +329,7 @@ export class Talk {
 
   #pump(group) {
     if (!this.line.isGreeted || !this.#joined.has(group)) return;
-    const line = this.#outbox.next(group);
+    const line = this.outbox.next(group);
     if (!line) return;
     const room = this.rooms.get(group);
     // Who has left a private conversation is asked back in before something is said to them.

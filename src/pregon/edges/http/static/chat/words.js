@@ -19,8 +19,9 @@ const WORDS = {
     join: "Entrar",
     go: "Ir",
     people: { one: "{n} persona", other: "{n} personas" },
+    people_here: { one: "{n} persona aquí", other: "{n} personas aquí" },
     nothing_found: "No hay salas todavía. Cree la primera.",
-    members: "Quiénes",
+    members: "Personas",
     here: "está aquí",
     away: "no está",
     you: "usted",
@@ -58,7 +59,6 @@ const WORDS = {
     discard: "Descartar",
     connecting: "Conectando…",
     lost: "Sin conexión. Lo que escriba se guarda y se enviará al volver.",
-    back: "De vuelta.",
     unread: { one: "{n} sin leer", other: "{n} sin leer" },
     settings: "Ajustes",
     change_name: "Cambiar de nombre",
@@ -75,7 +75,6 @@ const WORDS = {
     name_changed: "Ahora su nombre es {name}.",
     binary: "datos, {n} bytes",
     older_answer: "un mensaje anterior",
-    skip: "Ir a escribir",
     e_name_taken: "«{name}» ya es de otra persona. Elija otro nombre.",
     e_name_bad: "«{name}» no sirve como nombre: use entre 1 y 32 letras, números, espacios o _ . -, y que no sea uno de la central.",
     e_name_none: "Escriba un nombre.",
@@ -112,8 +111,9 @@ const WORDS = {
     join: "Join",
     go: "Go",
     people: { one: "{n} person", other: "{n} people" },
+    people_here: { one: "{n} person here", other: "{n} people here" },
     nothing_found: "There are no rooms yet. Make the first one.",
-    members: "Who is here",
+    members: "People",
     here: "is here",
     away: "is away",
     you: "you",
@@ -151,7 +151,6 @@ const WORDS = {
     discard: "Discard",
     connecting: "Connecting…",
     lost: "No connection. What you write is kept, and sent when it is back.",
-    back: "Back again.",
     unread: { one: "{n} unread", other: "{n} unread" },
     settings: "Settings",
     change_name: "Change your name",
@@ -168,7 +167,6 @@ const WORDS = {
     name_changed: "Your name is {name} now.",
     binary: "data, {n} bytes",
     older_answer: "an older message",
-    skip: "Go to writing",
     e_name_taken: "“{name}” is somebody else's already. Choose another name.",
     e_name_bad: "“{name}” is no name to take part with: use 1 to 32 letters, digits, spaces or _ . -, and none of the hub's own.",
     e_name_none: "Write a name.",
@@ -229,9 +227,11 @@ export function translate(root) {
 /** The time of a message: only the hour for today's. */
 export function timeOf(at) {
   const date = new Date(at);
-  const clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
+  // The browser may know better how its country writes times, if it speaks the same language.
+  const locale = navigator.languages?.find((one) => one.startsWith(language)) ?? language;
+  const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
   if (date.toDateString() === new Date().toDateString()) return clock.format(date);
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(date);
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(date);
 }
 
 /** All the words of a language. */
