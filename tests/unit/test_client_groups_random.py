@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
+import msgspec
 import pytest
 
 from pregon.causal.member import Member
@@ -11,6 +13,7 @@ from pregon.causal.message import CausalMessage, Delivery
 from pregon.causal.oracle import Oracle
 from pregon.causal.stamps import Stamp
 from pregon.client.groups.events import GroupMessage, MessagesMissed
+from pregon.client.groups.joining import Question
 
 from .group_hub import FakeHub
 from .group_members import Actor
@@ -24,14 +27,23 @@ class Village:
         self.oracle = Oracle()
         self.hubs = [FakeHub(stride=3, offset=offset) for offset in range(3)]
         self.actors: list[Actor] = []
-        self.waited = 0
+        self.waited = self.steps = 0
 
     def join(self) -> None:
-        """One more member, who sends to any of the hubs."""
+        """One more member, who sends to any of the hubs; the others go on while it joins."""
         first = self.chance.randrange(3)
-        actor = Actor([*self.hubs[first:], *self.hubs[:first]], f"m{len(self.actors)}")
-        clock = {member: number for hub in self.hubs for member, number in hub.numbers.items() if member != hub.me}
-        self.oracle.joined(actor.talk.me, clock)
+        hubs = [*self.hubs[first:], *self.hubs[:first]]
+
+        def answer(question: Question) -> Any:
+            found = hubs[question.path].answer(question.call)
+            for _ in range(self.chance.randrange(6) if self.actors else 0):
+                self.step()
+            return found
+
+        actor = Actor(hubs, f"m{len(self.actors)}", answer=answer)
+        state = msgspec.msgpack.decode(actor.talk.state(), strict=False)
+        clock = {member: number for member, number in state["member"]["clock"].items() if member > len(self.hubs)}
+        self.oracle.joined(actor.talk.me, {**clock, actor.talk.me: 0})
         self.oracle.sent(actor.talk.me, Stamp(actor.talk.me, 1))
         self.actors.append(actor)
 
@@ -43,13 +55,14 @@ class Village:
             self.waited += event.waited_for is not None
             self.oracle.delivered(actor.talk.me, event.stamp, body)
 
-    def step(self, number: int) -> None:
+    def step(self) -> None:
         """Somebody does something."""
+        self.steps += 1
         actor = self.chance.choice(self.actors)
         what = self.chance.choice(["say", "send", "send", "read", "read", "look", "look"])
         if what == "say":
-            own = actor.say(f"{number}")
-            self.oracle.sent(actor.talk.me, own.stamp, f"{number}")
+            own = actor.say(f"{self.steps}")
+            self.oracle.sent(actor.talk.me, own.stamp, f"{self.steps}")
         elif what == "send":
             actor.send()
         elif what == "read":
@@ -61,7 +74,7 @@ class Village:
         """Some time, and then everything arrives."""
         self.join()
         for number in range(400):
-            self.step(number)
+            self.step()
             if number % 60 == 30:
                 self.join()
         for actor in self.actors:

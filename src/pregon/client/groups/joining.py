@@ -215,7 +215,7 @@ def _other_path(group: str, index: int, name: str, first: Path, start: Start) ->
 
 def _beginning(group: str, paths: Sequence[Path], starts: list[Start]) -> Flow[None]:
     """Where to begin in each of several logs."""
-    firsts = [index for index, start in enumerate(starts) if starts.index(start) == index]
+    firsts = [index for index, start in enumerate(starts) if all(start is not other for other in starts[:index])]
     for index in firsts:
         path, before = paths[index], starts[index].joined
         again: Joined = yield Question(calls.join(group, path.token, path.member, before.number), index)
