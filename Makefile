@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 MINUTES ?= 5
+DELIVERIES ?= 1000000
 
-.PHONY: help run demo test check unit bench soak lock clean
+.PHONY: help run demo test check unit bench soak storm lock clean
 
 help: ## Show this
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -49,6 +50,9 @@ bench: $(BENCH_STAMP) ## Measure, beside Redis, NATS and RabbitMQ (installs them
 
 soak: $(STAMP) ## Everything at once for five minutes, with failures, then an audit (MINUTES=1 for a short one)
 	$(BIN)/python -m pregon.bench.soak --minutes $(MINUTES)
+
+storm: $(STAMP) ## A million deliveries on a bad network, judged by an oracle (SEED=7 DELIVERIES=50000 for one of your own)
+	PYTHONPATH=tests $(BIN)/python -m property.causal.storm --deliveries $(DELIVERIES) $(if $(SEED),--seed $(SEED))
 
 lock: ## Write the lock files anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \

@@ -1,6 +1,8 @@
 """Members that leave, die, are only thought dead, and are forgotten."""
 
-from pregon.causal.peer_outputs import PeerOptions
+from pregon.causal.message import CausalMessage
+from pregon.causal.peer_bytes import encode_message
+from pregon.causal.peer_outputs import Missed, PeerOptions
 from pregon.causal.stamps import Stamp
 
 from .causal_peers import OPTIONS, Network
@@ -233,3 +235,18 @@ def test_tombstones_are_bounded() -> None:
         net.run(1_500)
 
     assert list(net.peers[1]._standing.roster.tombstones) == [13, 14, 15]
+
+
+def test_what_turns_up_of_one_who_is_forgotten_is_told_as_missed() -> None:
+    net = Network()
+    net.group(1, 2, 3, options=SHORT)
+    net.crash(3)
+    net.run(SHORT.dead_ms + SHORT.forget_ms + 3_000)
+    late = encode_message(CausalMessage(Stamp(2, net.peers[2].member.clock[2] + 1), (Stamp(3, 4),)), 0, b"I saw more")
+
+    net.put(2, 1, late)
+    again = encode_message(CausalMessage(Stamp(2, net.peers[2].member.clock[2] + 2), (Stamp(3, 4),)), 0, b"and again")
+    net.put(2, 1, again)
+
+    assert [one for one in net.told[1] if isinstance(one, Missed)] == [Missed(3, 2, 4)]
+    assert net.shown(1) == [b"I saw more", b"and again"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+import msgspec
+
 from pregon.causal.entry import Entry
 from pregon.causal.member import Member
 from pregon.causal.membership import Roster
@@ -125,6 +127,8 @@ class Standing:
         for delivery in deliveries:
             message = delivery.message
             sealed: Sealed = message.body
+            if self.roster.tombstones:
+                outputs.extend(self._missed_of_forgotten(message))
             self.retained.add(message.stamp, sealed.frame)
             plain = CausalMessage(message.stamp, message.after, sealed.body)
             if sealed.kind == ORDINARY:
@@ -136,6 +140,17 @@ class Standing:
         if self.phase is Phase.LEAVING:
             # Who has left wants to see no more; it only stays until the others have its last messages.
             return [output for output in outputs if isinstance(output, Send)]
+        return outputs
+
+    def _missed_of_forgotten(self, message: CausalMessage) -> list[Output]:
+        """What a message shows to be missing of members that are forgotten: somebody held more of theirs back."""
+        outputs: list[Output] = []
+        for member, number in message.after:
+            last = self.roster.tombstones.get(member)
+            if last is not None and last.number < number:
+                outputs.append(Missed(member, last.number + 1, number))
+                self.counts.missed += number - last.number
+                self.roster.tombstones[member] = msgspec.structs.replace(last, number=number)
         return outputs
 
     def give_up(self, lost: GiveUp, now_ms: float) -> list[Output]:

@@ -18,6 +18,7 @@ from pregon.chat.people import People, Person
 from pregon.client import AsyncClient
 from pregon.errors import AlreadyExists, BadName, Unauthorized, Unavailable
 from pregon.limits import NICK_CHARACTERS_MAX
+from pregon.model.group import fold_nick
 from pregon.wire.groups import Memberships
 
 AskNick = Callable[[], Awaitable[str]]
@@ -54,7 +55,7 @@ class Entering:
             return Entered(person, await self._memberships(person))
         except Unauthorized:
             # Or the hub wants a key that was not shown: then it does not take another name either.
-            entered = await self._enroll(nick or person.name)
+            entered = await self._enroll(nick or person.name, instead_of=person)
             self._conversation.notice("unknown_here")
             person.forget()
             return entered
@@ -84,7 +85,7 @@ class Entering:
                 await self._wait_for_hub()
         person.forget()
 
-    async def _enroll(self, nick: str) -> Entered:
+    async def _enroll(self, nick: str, instead_of: Person | None = None) -> Entered:
         if not nick:
             self._conversation.notice("ask_nick")
         while True:
@@ -93,13 +94,14 @@ class Entering:
             if isinstance(name, Mistake):
                 self._conversation.notice(name.text, **name.values)
                 continue
-            person = await self._try(name)
+            is_own = instead_of is not None and fold_nick(instead_of.name) == fold_nick(name)
+            person = await self._try(name, is_own=is_own)
             if person is not None:
                 return Entered(person, await self._memberships(person))
 
-    async def _try(self, name: str) -> Person | None:
-        """The person of that name, if it can be had."""
-        if self._people.is_busy(name):
+    async def _try(self, name: str, *, is_own: bool) -> Person | None:
+        """The person of that name, if it can be had; `is_own` is who this process was until now."""
+        if not is_own and self._people.is_busy(name):
             self._conversation.notice("busy_person", name=name)
             return None
         while True:

@@ -26,7 +26,7 @@ from pregon.chat.input_line import Join, read_line
 from pregon.chat.people import People, Person
 from pregon.client import AsyncClient
 from pregon.clock import monotonic_ms
-from pregon.errors import PregonError, Unauthorized, Unavailable
+from pregon.errors import PregonError, Unavailable
 
 LINES_WAITING_MAX = 1_000
 """Lines that were typed and not yet carried out."""
@@ -120,7 +120,7 @@ class Talk:
             if self.conversation.shown is None:
                 self.conversation.notice("no_room")
             self._is_in.set()
-            loops = (self._obey(commands), self._watch_memberships(client, person), self._feel_pulse(person))
+            loops = (self._obey(commands), self._watch_memberships(client, person), self._feel_pulse())
             await _together(*loops, self._watch_presence(halls))
         finally:
             person.release()
@@ -179,27 +179,31 @@ class Talk:
             version = mine.version
             self._halls.called(mine.name)
 
-    async def _feel_pulse(self, person: Person) -> None:
+    async def _feel_pulse(self) -> None:
         """Notice at once that the hub is away, and that it is back."""
-        client: AsyncClient | None = None
+        while True:
+            client = self._wanted.open_client(_PULSE_TIMEOUT_MS)
+            try:
+                await self._feel_pulse_of(client)
+            finally:
+                # What it has not sent to a hub that is away would pile up in it.
+                await client.close()
+
+    async def _feel_pulse_of(self, client: AsyncClient) -> None:
+        """Until the hub does not answer."""
         while True:
             began_ms = monotonic_ms()
             try:
-                client = client or self._wanted.open_client(_PULSE_TIMEOUT_MS)
                 await client.ping()
             except Unavailable:
                 self.conversation.disconnected()
-            except Unauthorized:
-                raise
             else:
                 if not self.conversation.is_connected:
                     self.conversation.connected(self.conversation.name)
                     self.conversation.notice("back")
-            if client is not None and not self.conversation.is_connected:
-                # What it has not sent would pile up in it.
-                await client.close()
-                client = None
             await asyncio.sleep(max(0.0, PULSE_S - (monotonic_ms() - began_ms) / 1_000))
+            if not self.conversation.is_connected:
+                return
 
     async def _watch_presence(self, halls: Halls) -> None:
         while True:

@@ -30,13 +30,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "el pregón ya no le conoce, así que empieza de nuevo",
     ),
     "unsent": (
-        "{count} lines were not sent; they are kept, and sent when you come back",
-        "{count} líneas no se enviaron; se guardan, y se enviarán cuando vuelva",
+        "lines that were not sent: {count}; they are kept, and sent when you come back",
+        "líneas sin enviar: {count}; se guardan, y se enviarán cuando vuelva",
     ),
-    "sent_now": (
-        "{count} lines from the last time were sent now",
-        "{count} líneas de la última vez se enviaron ahora",
-    ),
+    "sent_now": ("lines of the last time, sent now: {count}", "líneas de la última vez, enviadas ahora: {count}"),
     "not_sent": ("not sent: {reason}", "no se envió: {reason}"),
     "refused": ("{reason}", "{reason}"),
     # Names.

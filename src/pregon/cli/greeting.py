@@ -72,6 +72,7 @@ def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -
         suggested += [
             ("by HTTP", "por HTTP", f"{curl} {message} {url}/v1/topics/{_TOPIC}/messages"),
             ("page", "página", f"{url}/docs"),
+            ("chat", "chat", f"{url}/chat"),
             ("metrics", "métricas", f"{curl} {url}/metrics"),
         ]
     if "services_front" in addresses:

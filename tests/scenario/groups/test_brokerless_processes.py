@@ -47,15 +47,14 @@ def assert_causal(told: dict[str, Any]) -> None:
         assert all(place.get(cause, -1) < at for cause in event["after"])
 
 
-def until_same(processes: list[Process], members: set[int], sent: set[str]) -> list[dict[str, Any]]:
-    """What they were shown, when all have been shown all of these, and agree on who is in."""
+def until_whole(processes: list[Process], members: set[int], sent: set[str]) -> list[dict[str, Any]]:
+    """What they were shown, when all have been shown all of these and the same of the others, and agree who is in."""
     last_s = time.monotonic() + WAIT_S
     while True:
         told = [process.ask("tell") for process in processes]
-        is_whole = all(
-            sent <= {*messages(one), *(stamp for stamp in sent if stamp.startswith(f"{process.number}:"))}
-            for process, one in zip(processes, told, strict=True)
-        )
+        own = [{stamp for stamp in sent if stamp.startswith(f"{process.number}:")} for process in processes]
+        known = [{*messages(one), *mine} for one, mine in zip(told, own, strict=True)]
+        is_whole = all(sent <= one == known[0] for one in known)
         if is_whole and all(set(one["members"]) == members and one["held"] == 0 for one in told):
             return told
         assert time.monotonic() < last_s, [(len(messages(one)), one["members"], one["held"]) for one in told]
@@ -77,8 +76,8 @@ def test_five_members_lose_frames_and_one_of_them_is_killed_and_all_are_shown_th
 
     sent = {process: process.ask("stop")["sent"] for process in (ana, luis, pia)}
     members = {process.number for process in sent}
-    told = until_same([ana, luis], members, {*sent[ana], *sent[luis], *sent[pia], *by_eva["sent"]})
-    told_pia = until_same([pia], members, {sent[ana][-1], sent[luis][-1], by_eva["sent"][-1]})[0]
+    told = until_whole([ana, luis], members, {*sent[ana], *sent[luis], *sent[pia], *by_eva["sent"]})
+    told_pia = until_whole([pia], members, {sent[ana][-1], sent[luis][-1], by_eva["sent"][-1]})[0]
 
     for one in (*told, told_pia):
         assert_causal(one)

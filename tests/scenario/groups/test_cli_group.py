@@ -154,6 +154,28 @@ def test_a_web_service_was_shown_what_was_pushed_to_it(make_hub: MakeHub) -> Non
             wait_until(lambda: "¿Cuántas palas?" in shown(), "the trace says so")
 
 
+def test_a_private_conversation_is_shown_to_who_is_in_it(hub: HubProcess, client: Client) -> None:
+    marta, pablo = client.enroll("marta").token, client.enroll("pablo").token
+    stranger = client.enroll("curioso").token
+    with client.private(marta, "pablo") as private:
+        private.send("solo para vos")
+        name = private.group
+
+    told = show(hub, "group", "trace", name, PREGON_PARTICIPANT=pablo)
+    listed = show(hub, "group", "list", PREGON_PARTICIPANT=pablo)
+    refused = [
+        run("group", *command, name, "--json", hub=hub.url, **who)
+        for command in (["trace"], ["show"], ["members"])
+        for who in ({}, {"PREGON_PARTICIPANT": stranger})
+    ]
+
+    assert "solo para vos" in told
+    assert name in listed
+    assert name not in show(hub, "group", "list")
+    assert [one.out for one in refused] == [""] * 6
+    assert all(one.status in (2, 3) for one in refused)
+
+
 def test_what_cannot_be_traced_says_why(hub: HubProcess, talked: str, tmp_path: Path) -> None:
     def trace(*arguments: str) -> Said:
         return run("group", "trace", *arguments, "--json", hub=hub.url)
