@@ -259,3 +259,25 @@ def _two_faced(member: int) -> tuple[bytes, bytes]:
 
     honest = encode_message(CausalMessage(Stamp(member, 2)), 0, b"to one")
     return honest, encode_message(CausalMessage(Stamp(member, 2), (Stamp(10**9, 10**9),)), 0, b"to another")
+
+
+def test_what_only_followed_in_a_dead_members_own_words_from_what_nobody_got_is_dropped_by_all() -> None:
+    options = PeerOptions(forget_ms=8_000)
+    net = Network()
+    net.group(1, 2, 3, options=options)
+    net.is_cut = lambda one, other: one == 3
+    net.say(3, b"nobody gets this")
+    net.is_cut = lambda one, other: other == 2
+    net.say(3, b"and this, which only one gets, must wait for it")
+    net.run(100)
+    net.crash(3)
+    net.is_cut = lambda one, other: False
+
+    net.run(options.dead_ms + 4_000)
+    waits = [len(net.peers[me].member.held) for me in (1, 2)]
+    net.run(options.forget_ms + options.dead_ms + 4_000)
+
+    assert waits == [1, 0]
+    assert net.shown(1) == net.shown(2) == []
+    assert all(3 not in net.peers[me].members for me in (1, 2))
+    assert len(net.peers[1].member.held) == 0

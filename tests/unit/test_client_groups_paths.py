@@ -9,6 +9,7 @@ import pytest
 from pregon.causal.member import Member
 from pregon.causal.message import CausalMessage, Delivery
 from pregon.causal.stamps import Stamp
+from pregon.client.groups import joining
 from pregon.client.groups.events import GroupMessage, MemberJoined
 from pregon.client.groups.intake import HELD_MAX, WAITING_MAX
 from pregon.client.groups.joining import PATHS_MAX, Question
@@ -230,16 +231,15 @@ def test_a_group_is_read_from_so_many_hubs_at_most(hubs: tuple[FakeHub, FakeHub]
         Actor([hubs[0]] * (PATHS_MAX + 1), "ana")
 
 
-@pytest.mark.parametrize("moment", range(12))
-def test_what_others_say_while_somebody_joins_two_hubs_is_in_order_for_who_joins(
-    hubs: tuple[FakeHub, FakeHub], moment: int
-) -> None:
-    speakers = all_in(hubs)
+def join_while_others_talk(moment: int) -> tuple[list[str], list[str]]:
+    """Raúl joins two hubs, and after some of his questions the others talk: what they said, and what he is shown."""
+    hubs = FakeHub(stride=2, offset=0), FakeHub(stride=2, offset=1)
+    ana, luis, _ = all_in(hubs)
     said: list[str] = []
     asked = 0
 
-    def say_in_a_circle() -> None:
-        # Each follows from the one before it, in the other hub.
+    def talk(*speakers: Actor) -> None:
+        # Each message follows from the one before it.
         for actor in speakers:
             actor.catch_up()
             said.append(f"{len(said)}")
@@ -250,17 +250,31 @@ def test_what_others_say_while_somebody_joins_two_hubs_is_in_order_for_who_joins
         asked += 1
         found = hubs[question.path].answer(question.call)
         if asked in (moment, moment + 1):
-            say_in_a_circle()
+            talk(ana, luis)
         return found
 
     raul = Actor(hubs, "raúl", answer=answer)
     raul.send()
-    say_in_a_circle()
+    talk(luis, ana, luis)
     for path in (THERE, HERE, THERE, HERE):
         raul.read(path)
         raul.look()
+    return said, texts(raul.events)
 
-    shown = texts(raul.events)
-    assert shown == sorted(shown, key=int)
-    assert shown == said[-len(shown) :]
+
+@pytest.mark.parametrize("moment", range(12))
+def test_what_others_say_while_somebody_joins_two_hubs_is_shown_from_one_moment_on(moment: int) -> None:
+    said, shown = join_while_others_talk(moment)
+
     assert len(shown) >= 3
+    assert shown == said[-len(shown) :]
+
+
+def test_who_began_just_where_each_hub_said_would_be_shown_what_follows_from_something_else_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(joining, "find_beginning", lambda starts, path_of: None)
+
+    found = [join_while_others_talk(moment) for moment in range(12)]
+
+    assert any(shown != sorted(shown, key=int) for _, shown in found)

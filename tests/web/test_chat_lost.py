@@ -132,6 +132,34 @@ def test_a_line_that_was_taken_when_the_connection_broke_is_not_taken_twice(
     assert luis.texts() == ["una sola vez", "y otra"]
 
 
+def test_a_name_whose_confirmation_was_lost_is_not_lost(hub: HubProcess, open_page: OpenPage) -> None:
+    ana = Person(open_page("Ana"), hub.addresses.http)
+    hellos: list[str] = []
+
+    def carry(page_side: WebSocketRoute) -> None:
+        """Whoever says hello for the first time is given the name, and is not told."""
+        hub_side = page_side.connect_to_server()
+        is_first = not hellos
+
+        def to_hub(frame: str | bytes) -> None:
+            hellos.append(str(frame))
+            hub_side.send(frame)
+
+        def to_page(frame: str | bytes) -> None:
+            if is_first:
+                page_side.close()
+            else:
+                page_side.send(frame)
+
+        page_side.on_message(to_hub)
+        hub_side.on_message(to_page)
+
+    ana.page.route_web_socket("**/v1/groups/socket", carry)
+    ana.come_in()
+
+    assert hellos[0] == hellos[1]
+
+
 def test_what_is_below_the_screen_is_not_what_an_answer_depends_on(
     hub: HubProcess, open_page: OpenPage, topic: str
 ) -> None:

@@ -20,13 +20,7 @@ JOINED: dict[Language, str] = {"es": "entró", "en": "came in"}
 
 @pytest.mark.parametrize("language, other", [("es", "en"), ("en", "es")])
 def test_it_speaks_the_language_of_the_browser_until_another_is_chosen(
-    hub: HubProcess,
-    open_page: OpenPage,
-    topic: str,
-    language: Language,
-    joined: str,
-    other: Language,
-    other_joined: str,
+    hub: HubProcess, open_page: OpenPage, topic: str, language: Language, other: Language
 ) -> None:
     ana = Person(open_page("Ana", language), hub.addresses.http).come_in(topic)
     expect(ana.page.locator("html")).to_have_attribute("lang", language)

@@ -1,16 +1,17 @@
 """The way into a group without a hub (Fig. 3a): the answers of its members, until there are enough to begin.
 
-Each member that is asked answers with its clock and with whom it knows. The new one begins where they are: of each
-member, after the last message that it said to have sent. Every message that it still needs was then unknown to each
-member when it answered, so that whoever delivers one knows of the newcomer and keeps it for it: none is forgotten
-before the newcomer has it, also if its sender dies.
+Each member that is asked answers with its clock and with whom it knows. The new one begins at the union of what they
+had: whatever one of them had been shown, it had been shown all that it follows from, so that nothing that the newcomer
+is shown follows from something that it is shown later. Every message that it still needs was unknown to each member
+when it answered: whoever delivers one knows of the newcomer and keeps it for it, and none is forgotten before the
+newcomer has it, also if its sender dies.
 
-A member may have answered before it sent what another one has already seen. It is then asked again, once, and its
-second answer covers it; so nobody's word is taken for what another one sent, unless that one is silent.
+A member may have answered before it sent what another one has already seen. It is then asked again, and its second
+answer must confirm it; who claims more of another one's messages than that one itself is not believed.
 
 Promises:
 - Nobody in the group waits for this.
-- One member's lie about its own messages costs only its own; about another's, it is bounded by that one's own answer.
+- A lie about the messages of one who answers is not believed; about one who is silent, it is.
 """
 
 from __future__ import annotations
@@ -78,15 +79,35 @@ class Entry:
         return self._claims.get(member, 0)
 
     def clock(self) -> dict[int, int]:
-        """Where the newcomer begins."""
-        return {**self._claims, **{member: number for member, number in self._own.items() if number}}
+        """Where the newcomer begins: at all that anybody had who answered, when it did so first.
+
+        Whatever one of them had then, it had all that this follows from. A second answer's number would break that.
+        """
+        found: dict[int, int] = {}
+        for frame in self._trusted():
+            for member, number in frame.clock.items():
+                found[member] = max(number, found.get(member, 0))
+        found.pop(self._me, None)
+        return found
 
     def after(self) -> dict[int, int]:
         """What the newcomer's first message depends on: of each member that answered, what another one has seen too."""
-        if len(self._own) == 1:
-            return {member: number for member, number in self._own.items() if number}
-        found = {member: min(number, self.claimed(member)) for member, number in self._own.items()}
+        trusted = self._trusted()
+        clock = {member: number for member, number in self.clock().items() if member in self._own}
+        if len(trusted) == 1:
+            return clock
+        found = {
+            member: min(number, max(f.clock.get(member, 0) for f in trusted if f.sender != member))
+            for member, number in clock.items()
+        }
         return {member: number for member, number in found.items() if number}
+
+    def _trusted(self) -> list[StartFrame]:
+        """The first answers, without those that claim more of another one's messages than that one itself does."""
+        own = self._own
+        firsts = list(self._firsts.values())
+        honest = [f for f in firsts if all(n <= own[m] for m, n in f.clock.items() if m in own and m != f.sender)]
+        return honest or firsts
 
     def rows(self) -> dict[int, dict[int, int]]:
         """What each member that answered had then."""

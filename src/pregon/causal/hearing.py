@@ -189,7 +189,7 @@ class Hearing:
             standing.reports.take(frame)
             standing.repairs.note(frame.clock)
         elif own:
-            standing.reports.take_stranger(sender, own, now_ms)
+            standing.reports.take_stranger(frame, now_ms)
             standing.repairs.note({sender: own})
         return []
 

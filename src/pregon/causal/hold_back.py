@@ -111,6 +111,13 @@ class HoldBack:
             self._drop(stamp)
         return len(stamps)
 
+    def is_awaited(self, member: int) -> bool:
+        """Whether what another one sent waits for a message of this member."""
+        return any(
+            missing.member == member and any(one.member != member for one in waiting)
+            for missing, waiting in self._by_missing.items()
+        )
+
     def missing(self) -> list[tuple[Stamp, Stamp]]:
         """Each missing message that somebody waits for, and one that waits for it."""
         return [(missing, next(iter(stamps))) for missing, stamps in self._by_missing.items()]

@@ -150,6 +150,13 @@ class Member:
         self.history.forget(member)
         return self._deliver(self._ready(self.held.waiting_up_to(member, GROUP_NUMBER_MAX)))
 
+    def discard(self, sender: int) -> bool:
+        """Hold back nothing more of a sender, unless what another one sent waits for it; whether that is so now."""
+        if self.held.is_awaited(sender):
+            return False
+        self.held.forget_member(sender)
+        return True
+
     def give_up(self, stamp: Stamp) -> bool:
         """Hold a message back no longer, as if it had not come: what waits for it asks for another copy."""
         if stamp not in self.held:

@@ -189,4 +189,5 @@ class Roster:
         return found
 
     def _may_return(self, view: PeerView, now_ms: float) -> bool:
-        return view.state == IS_GONE and now_ms - view.ended_ms < self._options.forget_ms
+        # Who is heard may only lack the message that says it is gone, and cannot answer it yet.
+        return view.state == IS_GONE and now_ms - max(view.ended_ms, view.heard_ms) < self._options.forget_ms

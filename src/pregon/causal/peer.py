@@ -70,7 +70,8 @@ class Peer:
         standing = Standing(member, voice, state.name, state.group, options)
         for number, last in state.tombstones.items():
             member.forget(number)
-            standing.roster.bury(number, last, now_ms)
+            # Nobody waits any more to hear of these, and newcomers should not.
+            standing.roster.bury(number, last, now_ms - options.forget_ms)
         standing.roster.load(state.cards, now_ms)
         for frame in state.frames:
             kept = decode_frame(frame)
@@ -209,7 +210,11 @@ class Peer:
         return [announced, *outputs, *self._upkeep.report_all(now_ms)]
 
     def state(self) -> PeerState:
-        """What to keep in order to come back as the same member; raises BadRequest for one who never was in."""
+        """What to keep in order to come back as the same member; raises BadRequest for one who never was in.
+
+        What it says must be kept before what the same call returned is sent: the others forget what a member has
+        reported, so who comes back with an older state may be told that it missed something.
+        """
         standing = self._standing
         if standing.group == 0 or standing.phase in (Phase.JOINING, Phase.LEAVING, Phase.DONE):
             raise BadRequest("this peer is not a member, so it has nothing to come back with: join first")

@@ -45,6 +45,8 @@ class GiveUp(msgspec.Struct, frozen=True):
     last: int
     card: Card | None
     """Who that member is, if somebody said so."""
+    is_unknown: bool = False
+    """Nobody is left who was ever shown them."""
 
 
 class _Chase(msgspec.Struct):
@@ -110,6 +112,11 @@ class Repairs:
     def wants(self, member: int) -> bool:
         """Whether something of a member is missing."""
         return member in self._chases
+
+    def lacks(self, member: int) -> bool:
+        """Whether there is more of a member than was delivered here, as far as anything tells."""
+        known = self._member.clock.get(member, 0)
+        return self._claims.get(member, 0) > known or any(gap.member == member for gap in self._member.gaps())
 
     def forget(self, member: int) -> None:
         """Nothing more is wanted of a member."""
@@ -186,7 +193,8 @@ class Repairs:
         self._note_hope(chase, bool(holders), bool(may_have) or is_sender_asked, now_ms)
         if self._is_given_up(chase, sender, now_ms):
             known = [chase.lost[one] for one in holders if one in chase.lost]
-            return [GiveUp(sender, chase.first, min([*known, ranges[0][1]]), chase.card)]
+            is_unknown = chase.lost_ms is None
+            return [GiveUp(sender, chase.first, min([*known, ranges[0][1]]), chase.card, is_unknown)]
         if is_sender_asked and sender not in may_have:
             may_have.insert(0, sender)
         of = self._choose(sender, may_have, chase.tries, here)
@@ -210,7 +218,9 @@ class Repairs:
         if chase.lost_ms is not None:
             patience_ms = 2 * options.beat_ms if sender in chase.lost else options.dead_ms
             return now_ms - chase.lost_ms >= patience_ms
-        return chase.alone_ms is not None and now_ms - chase.alone_ms >= options.forget_ms
+        # One who was known has had the time to come back; of one who was not, somebody may yet tell.
+        patience_ms = options.dead_ms if sender in self._member.clock else options.forget_ms
+        return chase.alone_ms is not None and now_ms - chase.alone_ms >= patience_ms
 
     @staticmethod
     def _choose(sender: int, may_have: list[int], tries: int, here: Container[int]) -> int | None:

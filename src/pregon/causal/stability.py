@@ -72,11 +72,13 @@ class Reports:
 
     def __init__(self) -> None:
         self._rows: dict[int, dict[int, int]] = {}
-        self._strangers: OrderedDict[int, tuple[int, float]] = OrderedDict()
-        """Of those who are not known as members yet, the number of their last message, and when they were heard."""
+        self._strangers: OrderedDict[int, tuple[dict[int, int], float]] = OrderedDict()
+        """Of those who are not known as members yet, what they have, and when they were heard: what their first message
+        follows from may be theirs alone to give."""
 
     def take(self, frame: ReportFrame) -> None:
-        """A report has come."""
+        """A report of a member has come."""
+        self._strangers.pop(frame.sender, None)
         row = self._rows.get(frame.sender)
         if frame.is_full or row is None:
             self._rows[frame.sender] = dict(frame.clock)
@@ -87,10 +89,11 @@ class Reports:
         """A member begins with this clock."""
         self._rows[member] = dict(clock)
 
-    def take_stranger(self, member: int, number: int, now_ms: float) -> None:
-        """One who is not known as a member has sent so many messages."""
-        self._strangers[member] = (number, now_ms)
-        self._strangers.move_to_end(member)
+    def take_stranger(self, frame: ReportFrame, now_ms: float) -> None:
+        """A report has come of one who is not known as a member."""
+        known = {} if frame.is_full else self._strangers.get(frame.sender, ({}, 0.0))[0]
+        self._strangers[frame.sender] = ({**known, **frame.clock}, now_ms)
+        self._strangers.move_to_end(frame.sender)
         if len(self._strangers) > _STRANGERS_MAX:
             self._strangers.popitem(last=False)
 
@@ -110,9 +113,10 @@ class Reports:
         if sender in found:
             found.remove(sender)
             found.insert(0, sender)
-        elif self._strangers.get(sender, (0, 0.0))[0] >= number:
+        strangers = [member for member, (row, _) in self._strangers.items() if row.get(sender, 0) >= number]
+        if sender in strangers:
             found.insert(0, sender)
-        return found
+        return [*found, *(member for member in strangers if member not in found)]
 
     def strangers(self, since_ms: float) -> list[int]:
         """Those who are not known as members yet and were heard of since then."""

@@ -156,6 +156,10 @@ class Standing:
     def give_up(self, lost: GiveUp, now_ms: float) -> list[Output]:
         """Messages are lost for good: go on without them, and say so."""
         member = lost.member
+        if lost.is_unknown and self.member.discard(member):
+            # Its last messages died with it: if they were shown here, nobody else would ever see them.
+            self.repairs.forget(member)
+            return []
         card = lost.card or self.roster.find_card(member)
         is_stranger = member != self.me and member not in self.roster.views
         self.counts.missed += lost.last - lost.first + 1
@@ -165,8 +169,11 @@ class Standing:
             if self.is_here(member):
                 outputs.append(Joined(member, card.name, None))
         outputs.extend(self.show(self.member.advance(member, lost.last), now_ms))
-        if is_stranger and card is None:
+        if is_stranger and card is None and not self.repairs.lacks(member):
             outputs.extend(self.bury(member, now_ms))
+        if self.phase is Phase.IN:
+            # Among what was lost may have been that this member is taken for gone.
+            outputs.extend(self.come_in(BACK, now_ms))
         return outputs
 
     def bury(self, member: int, now_ms: float) -> list[Output]:

@@ -6,6 +6,7 @@ member's dependencies while it is away (hosted), and the member takes that over 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from pregon.client.groups import calls
 from pregon.client.groups.aio_group import AsyncGroup
 from pregon.client.groups.sending import OwnMessage, as_words
 from pregon.clock import wall_us
-from pregon.model.group import HOSTED
+from pregon.model.group import HOSTED, Participant
 from pregon.wire.groups import Join, Joined, Memberships, Read, Send, Sent
 
 T = TypeVar("T")
@@ -37,6 +38,23 @@ def begin_to_say(group: AsyncGroup, text: str, answers: Stamp | None) -> OwnMess
     own = conversation.make(as_words(text, None, None, answers), wall_us())
     group._wake()
     return own
+
+
+def has_shown_past(group: AsyncGroup) -> bool:
+    """Whether everything from before the member came, as far as it is read at all, was shown."""
+    intake = group._conversation.intake
+    return not len(intake) and all(path.read_seq >= path.past_seq for path in intake.paths)
+
+
+def new_secret() -> str:
+    """What proves, when the answer was lost and a name is asked for again, that it is one's own."""
+    return secrets.token_urlsafe(32)
+
+
+async def enroll(client: AsyncClient, name: str, secret: str) -> Participant:
+    """Take part under a name; asked again with the same secret, the answer is the same. Raises AlreadyExists."""
+    row = await client.create("participant", name=name, secret=secret)
+    return Participant(name=row["name"], token=row["token"])
 
 
 async def ask_memberships(client: AsyncClient, token: str, version: int = 0, wait_ms: int = 0) -> Memberships:

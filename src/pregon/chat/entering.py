@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from pregon.chat.asking import ask_memberships
+from pregon.chat.asking import ask_memberships, enroll, new_secret
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import Mistake, read_nick
 from pregon.chat.people import People, Person
@@ -104,9 +104,10 @@ class Entering:
         if not is_own and self._people.is_busy(name):
             self._conversation.notice("busy_person", name=name)
             return None
+        secret = new_secret()
         while True:
             try:
-                participant = await self._client.enroll(name)
+                participant = await enroll(self._client, name, secret)
             except AlreadyExists:
                 known = self._people.find(name)
                 if known is None:

@@ -143,6 +143,13 @@ class Halls:
         self._tasks.pop(member.room.name, None)
         self._conversation.close_room(member.room.name)
 
+    async def wait_for_past(self, timeout_s: float) -> None:
+        """Wait until what was said before is on the screen, but not for ever."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not all(member.has_shown_past for member in self._members.values()):
+                    await asyncio.sleep(0.01)
+
     def send_what_was_left(self, unsent: Iterable[Unsent]) -> None:
         """Send the lines of the last time that the hub has not."""
         count = 0

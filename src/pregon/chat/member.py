@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from pregon.chat.asking import begin_to_say
+from pregon.chat.asking import begin_to_say, has_shown_past
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import Say
 from pregon.chat.people import Unsent
@@ -45,6 +45,11 @@ class RoomMember:
             Unsent(self.room.name, own.stamp.member, own.stamp.number, line.text, str(line.answers or ""))
             for own, line in self._unsent
         ]
+
+    @property
+    def has_shown_past(self) -> bool:
+        """Whether what was said before is on the screen."""
+        return has_shown_past(self.group)
 
     def say(self, said: Say) -> None:
         """Say something; raises QueueFull, and why the room is over."""

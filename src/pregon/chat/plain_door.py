@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import zmq
 import zmq.asyncio
 
+from pregon.chat.asking import enroll, new_secret
 from pregon.chat.looks import clean
 from pregon.chat.people import People, Person
 from pregon.chat.plain_guests import Guests, patiently
@@ -86,6 +87,7 @@ class PlainDoor:
         self._people = people
         self._guests = Guests(client, people, options.room, self.visitors, self._publish)
         self._context = zmq.asyncio.Context()
+        self._secret = new_secret()
         self._own: Person | None = None
         self._group: AsyncGroup | None = None
 
@@ -142,7 +144,7 @@ class PlainDoor:
         for number in range(1, _DOORS_MAX + 1):
             name = self.options.nick if number == 1 else f"{self.options.nick}-{number}"
             with contextlib.suppress(AlreadyExists):
-                return await self._client.enroll(name)
+                return await enroll(self._client, name, self._secret)
         raise LimitReached(f"the hub has {_DOORS_MAX} doors called {self.options.nick}: close some")
 
     async def run(self) -> None:

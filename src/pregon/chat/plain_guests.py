@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pregon.chat.asking import join_hosted, leave_hosted, send_hosted, touch_hosted
+from pregon.chat.asking import enroll, join_hosted, leave_hosted, new_secret, send_hosted, touch_hosted
 from pregon.chat.looks import clean
 from pregon.chat.people import People, Person
 from pregon.chat.plain_visitors import SERVER, Deed, Enter, Part, Speak, Tell, Visitors
@@ -117,11 +117,11 @@ class Guests:
     # One nick.
 
     async def _enter(self, nick: str) -> None:
-        person: Person | None = None
+        person, secret = None, new_secret()
         while True:
             try:
                 if person is None:
-                    participant = await self._client.enroll(nick)
+                    participant = await enroll(self._client, nick, secret)
                     person = self._people.add(participant.name, participant.token)
                 await join_hosted(self._client, person.token, self._room)
                 break

@@ -36,6 +36,7 @@ _PULSE_TIMEOUT_MS = 2_500.0
 _MEMBERSHIPS_WAIT_MS = 20_000
 _PRESENCE_S = 5.0
 _AGAIN_S = 0.5
+_PAST_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +118,8 @@ class Talk:
             await self._patiently(lambda: halls.open_all(entered.memberships.groups))
             self._show_first()
             halls.send_what_was_left(person.unsent)
+            # What is typed now depends on what is shown: first things first.
+            await halls.wait_for_past(_PAST_S)
             if self.conversation.shown is None:
                 self.conversation.notice("no_room")
             self._is_in.set()

@@ -3,7 +3,7 @@
 The oracle is told what each peer sends and what its member delivers; besides, at the end:
 - who is in agrees on who is in, holds nothing back, and keeps nothing to be repeated;
 - whatever one of them was shown, or sent, the others were shown too, if they were in before it was sent;
-- nobody was told that a message is lost which another one of them has.
+- nobody was told that a message is lost which another one of them has, if its sender knew of both.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class PeerGroup:
         self.oracle = Oracle()
         self.processes: dict[int, Process] = {}
         self.failures: list[str] = []
+        self.audience: dict[Stamp, frozenset[int]] = {}
+        """Whom the sender of a message knew as members when it sent it, those who were gone for a while too."""
         self._messages = messages
         self._pause_ms = pause_ms
         self._said = 0
@@ -219,8 +221,9 @@ class PeerGroup:
             lacks = [stamp for stamp in self.oracle.lacks(me) if stamp in had or stamp.member in inside]
             if lacks:
                 self.failures.append(f"{me} was not shown {len(lacks)} messages: {', '.join(map(str, lacks[:5]))} …")
-            if process.missed & had:
-                self.failures.append(f"{me} was told that {sorted(process.missed & had)[:5]} are lost")
+            lost = [str(stamp) for stamp in sorted(process.missed & had) if me in self.audience[stamp]]
+            if lost:
+                self.failures.append(f"{me} was told that {len(lost)} messages are lost: {', '.join(lost[:5])} …")
             self._judge_relations(me, peer.member)
 
     def _judge_relations(self, me: int, member: Member) -> None:
@@ -249,6 +252,7 @@ def _watch(group: PeerGroup, me: int, member: Any) -> None:
         # What a newcomer's first message names is not the shortest: it knows clocks, and not what they follow from.
         oracle.sent(me, message.stamp, message.body, None if is_first else message.after)
         process.shown.add(message.stamp)
+        group.audience[message.stamp] = frozenset(process.peer.members)
         return message
 
     def watched_deliver(ready: Any) -> Any:

@@ -23,7 +23,7 @@ from pregon.client.groups.events import GroupEvent
 
 EVERY_S = 0.01
 WAIT_S = 60.0
-OPTIONS = PeerGroupOptions(timeout_s=WAIT_S, peer=PeerOptions(dead_ms=3_000, forget_ms=30_000))
+OPTIONS = PeerGroupOptions(timeout_s=WAIT_S, peer=PeerOptions(dead_ms=3_000, forget_ms=10_000))
 
 
 class Process:

@@ -221,7 +221,7 @@ def test_a_trace_and_its_drawing_say_what_was_said(people: tuple[Person, ...], g
     trace = luis.ask("GET", f"/v1/groups/{group}/trace").json()
     part = luis.ask("GET", f"/v1/groups/{group}/trace", params={"from": sent["seq"], "to": sent["seq"]}).json()
     page = luis.ask("GET", f"/groups/{group}/diagram", headers={"Accept-Language": "es-UY,es;q=0.9,en;q=0.8"})
-    english = luis.ask("GET", f"/groups/{group}/diagram?lang=en&logical=true")
+    english = luis.ask("GET", f"/groups/{group}/diagram?lang=en&logical=true&theme=dark&width=600")
     picture = luis.ask("GET", f"/groups/{group}/diagram.svg")
 
     assert [one["stamp"] for one in trace["messages"]] == [one["stamp"] for one in luis.read(group)]

@@ -98,6 +98,18 @@ def test_each_push_says_who_sent_it_and_on_what_it_depends(http: httpx.Client, r
         seen.add(one["stamp"])
 
 
+def test_it_is_told_from_its_coming_on(http: httpx.Client, receiver: Receiver) -> None:
+    ana, _ = members(http)
+    ana.say("design", "before")
+    web_service(http, receiver)
+    ana.say("design", "after")
+
+    wait_until(lambda: said(receiver), "it is pushed")
+
+    assert said(receiver) == ["after"]
+    assert control_of(receiver.received[0], "cloudevents")["kind"] == "joined"
+
+
 def test_what_it_says_depends_on_what_was_pushed_to_it(http: httpx.Client, receiver: Receiver) -> None:
     ana, luis = members(http)
     service = web_service(http, receiver)

@@ -16,6 +16,7 @@ from pregon import limits
 from pregon.clock import format_us
 from pregon.edges.http.entries import Name
 from pregon.edges.http.forms import Number, message_out
+from pregon.groups.spacetime import THEMES, WIDTH_MAX, WIDTH_MIN
 from pregon.model.group import (
     ACCESS,
     AFTER_HEADER,
@@ -274,6 +275,8 @@ class DiagramQuery(TraceQuery, forbid_unknown_fields=True, kw_only=True):
 
     lang: Annotated[str, Meta(pattern="^(en|es)?$")] = ""
     logical: bool = False
+    width: Annotated[int, Meta(ge=WIDTH_MIN, le=WIDTH_MAX)] = 1_200
+    theme: Annotated[str, Meta(pattern=f"^({'|'.join(THEMES)})$")] = THEMES[0]
 
 
 MESSAGE_EXAMPLE = {

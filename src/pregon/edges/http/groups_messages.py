@@ -6,11 +6,13 @@
     GET  /v1/groups/{group}/trace                        what was said and when each member was shown it
     GET  /groups/{group}/diagram, diagram.svg            the same, drawn
 
-The order of a group's log is a causal one, so whoever reads it here reads causes before what follows from them.
+The order of a group's log is a causal one, so whoever reads it here reads causes before what follows from them. What
+may be large to write, a trace or its drawing, is written in a thread of its own: the door goes on meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from pregon.clock import wall_us
@@ -104,7 +106,12 @@ async def _trace(desk: Desk, exchange: Exchange, wanted: TraceQuery) -> GroupTra
 
 async def show_trace(desk: Desk, exchange: Exchange) -> Answer:
     """What was said, and when each member was shown it."""
-    shown = view(await _trace(desk, exchange, exchange.query(TraceQuery)))
+    trace = await _trace(desk, exchange, exchange.query(TraceQuery))
+    return await asyncio.to_thread(_trace_answer, trace)
+
+
+def _trace_answer(trace: GroupTrace) -> Answer:
+    shown = view(trace)
     for part in ("messages", "deliveries"):
         shown[part] = [view(one) for one in shown[part]]
     return json_answer(shown)
@@ -113,14 +120,16 @@ async def show_trace(desk: Desk, exchange: Exchange) -> Answer:
 async def show_page(desk: Desk, exchange: Exchange) -> Answer:
     """The diagram as a page."""
     wanted = exchange.query(DiagramQuery)
-    page = render_page(await _trace(desk, exchange, wanted), _options(exchange, wanted))
+    options = _options(exchange, wanted)
+    page = await asyncio.to_thread(render_page, await _trace(desk, exchange, wanted), options)
     return Answer(page.encode(), 200, f"{HTML}; charset=utf-8", [_POLICY])
 
 
 async def show_picture(desk: Desk, exchange: Exchange) -> Answer:
     """The diagram as a picture."""
     wanted = exchange.query(DiagramQuery)
-    picture = render_svg(await _trace(desk, exchange, wanted), _options(exchange, wanted))
+    options = _options(exchange, wanted)
+    picture = await asyncio.to_thread(render_svg, await _trace(desk, exchange, wanted), options)
     return Answer(picture.encode(), 200, SVG, [_POLICY])
 
 
@@ -128,7 +137,7 @@ def _options(exchange: Exchange, wanted: DiagramQuery) -> DiagramOptions:
     """In the language that the query names, else in the first of ours that the reader's browser does."""
     named = (part.strip()[:2].lower() for part in exchange.header(b"accept-language").split(","))
     lang = wanted.lang or next((one for one in named if one in ("en", "es")), "en")
-    return DiagramOptions(lang=lang, is_logical=wanted.logical)
+    return DiagramOptions(lang=lang, is_logical=wanted.logical, width=wanted.width, theme=wanted.theme)
 
 
 def _route(method: str, path: str, handler: Handler, summary: str, **more: Any) -> Route:

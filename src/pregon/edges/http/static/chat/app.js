@@ -79,9 +79,10 @@ class Page {
   }
 
   #followLink() {
-    // A link with a slip in it should not make a room.
-    this.#enter(this.#linked, { create: false });
+    const name = this.#linked;
     this.#linked = "";
+    // A link with a slip in it should not make a room.
+    this.#enter(name, { create: false });
   }
 
   #talkWith(name) {
@@ -140,6 +141,7 @@ class Page {
 
   lost() {
     this.#isHere = false;
+    this.entry.wait();
     this.#showState();
     if (this.talk.open) this.waitingChanged(this.talk.open);
   }

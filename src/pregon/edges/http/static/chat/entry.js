@@ -35,6 +35,11 @@ export class Entry {
     return wasShown;
   }
 
+  /** Say that there is nobody to ask yet. */
+  wait() {
+    this.#say(say("e_no_hub"));
+  }
+
   askForKey() {
     this.show();
     byId("entry-key-part").hidden = false;

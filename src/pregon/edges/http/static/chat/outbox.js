@@ -6,6 +6,8 @@
 // - The lines of a room are sent in the order in which they were written: the next when the one before it is settled.
 // - They outlive a reload of the page.
 
+import { randomHex } from "./random.js";
+
 const LINES_MAX = 500;
 
 export class Outbox {
@@ -30,7 +32,7 @@ export class Outbox {
 
   /** One more line. */
   add({ group, text, seen, answers }) {
-    const line = { id: newId(), group, text, seen, answers, at: new Date().toISOString(), isTried: false };
+    const line = { id: randomHex(16), group, text, seen, answers, at: new Date().toISOString(), isTried: false };
     this.#lines.push(line);
     this.#keep();
     return line;
@@ -134,9 +136,4 @@ export class Outbox {
       // Without storage they live as long as the page.
     }
   }
-}
-
-function newId() {
-  // randomUUID is only there on secure origins, and a hub may be reached over plain HTTP.
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (one) => one.toString(16).padStart(2, "0")).join("");
 }

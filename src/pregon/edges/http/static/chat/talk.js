@@ -9,6 +9,7 @@ import * as hub from "./hub.js";
 import { Line } from "./line.js";
 import { recall, remember, tabStorage } from "./memory.js";
 import { Outbox } from "./outbox.js";
+import { randomHex } from "./random.js";
 import { Room } from "./room.js";
 
 const NEWEST = 50;
@@ -57,7 +58,7 @@ export class Talk {
   /** Take part under a name. */
   enroll(name) {
     this.#wanted = "";
-    this.line.open({ do: "hello", name });
+    this.line.open({ do: "hello", name, secret: secretFor(name) });
   }
 
   /** Go into a room, made if it must be and may be. */
@@ -137,6 +138,7 @@ export class Talk {
   #greeted({ name, token }) {
     if (token) {
       remember("token", token);
+      remember("asked", "");
       this.line.comeBackWith({ do: "hello", token });
     }
     this.#called(name);
@@ -345,4 +347,13 @@ export class Talk {
       this.line.say({ do: "seen", group, seq });
     }
   }
+}
+
+/** With the same secret a name is given again to who has it, should the answer be lost on its way. */
+function secretFor(name) {
+  const [asked, known] = recall("asked").split("\n");
+  if (asked === name) return known;
+  const secret = randomHex(32);
+  remember("asked", `${name}\n${secret}`);
+  return secret;
 }
