@@ -100,7 +100,7 @@ class People:
     """Those of one hub."""
 
     def __init__(self, hub: str, purpose: str = "chat", data: Path | None = None) -> None:
-        self._hub = hub
+        self.hub = hub
         digest = hashlib.sha256(hub.encode()).hexdigest()[:16]
         self._folder = (data or data_folder()) / "pregon" / purpose / digest
 
@@ -125,7 +125,7 @@ class People:
     def add(self, name: str, token: str) -> Person:
         """Somebody new; raises SettingsInvalid where nothing can be written."""
         path = self._folder / f"{secrets.token_hex(_ID_BYTES)}.json"
-        kept = _Kept(self._hub, name, token, wall_us())
+        kept = _Kept(self.hub, name, token, wall_us())
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = _take_lock(path)
@@ -141,7 +141,7 @@ class People:
         found: list[tuple[Path, _Kept]] = []
         for path in sorted(self._folder.glob("*.json"))[:PEOPLE_MAX]:
             kept = _read(path)
-            if kept is not None and kept.hub == self._hub:
+            if kept is not None and kept.hub == self.hub:
                 found.append((path, kept))
         return found
 

@@ -22,6 +22,7 @@ from pregon.chat.room import Kind, Line, Room, Stage
 from pregon.chat.talk import Talk, Wanted
 from pregon.chat.typing_lines import typed_lines
 from pregon.chat.words import say
+from pregon.errors import HubUnreachable
 
 FINISH_S = 10.0
 """How long the last lines may take after the end of the input."""
@@ -84,7 +85,10 @@ def describe_event(language: str, line: Line) -> str:
 
 
 async def chat_in_lines(language: str, people: People, wanted: Wanted) -> None:
-    """Chat over standard input and output until the input ends, or somebody quits."""
+    """Chat over standard input and output until the input ends, or somebody quits; raises what the hub has against it.
+
+    Who chats like that is perhaps a program: that nothing could be said is an error, HubUnreachable.
+    """
     conversation = Conversation(language, PlainAudience(language, sys.stdout))
     talk = Talk(conversation, people, wanted)
 
@@ -98,5 +102,7 @@ async def chat_in_lines(language: str, people: People, wanted: Wanted) -> None:
         await talk.run()
         if talk.unsent:
             conversation.notice("unsent", count=talk.unsent)
+        if talk.unsaid:
+            raise HubUnreachable(conversation.say("unsaid", hub=people.hub, count=talk.unsaid))
     finally:
         listening.cancel()

@@ -68,6 +68,11 @@ class Talk:
         """How many lines the hub has not acknowledged."""
         return 0 if self._halls is None else len(self._halls.unsent)
 
+    @property
+    def unsaid(self) -> int:
+        """How many lines nothing was done with, because the hub was never there."""
+        return 0 if self._is_in.is_set() else self._lines.qsize()
+
     async def put(self, line: str) -> None:
         """Somebody typed a line; waits while too many are not carried out yet."""
         await self._lines.put(line)

@@ -33,6 +33,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "lines that were not sent: {count}; they are kept, and sent when you come back",
         "líneas sin enviar: {count}; se guardan, y se enviarán cuando vuelva",
     ),
+    "unsaid": (
+        "the hub {hub} did not answer, so these lines were not said: {count}; try again when it is there",
+        "el pregón {hub} no respondió, así que estas líneas no se dijeron: {count}; inténtelo cuando esté",
+    ),
     "sent_now": ("lines of the last time, sent now: {count}", "líneas de la última vez, enviadas ahora: {count}"),
     "not_sent": ("not sent: {reason}", "no se envió: {reason}"),
     "refused": ("{reason}", "{reason}"),

@@ -13,7 +13,7 @@ from pregon.cli.chat_door import commands
 from pregon.cli.chat_hub import address_of, opener_of
 from pregon.cli.connect import HubOption
 from pregon.cli.output import reader_may_leave, tell
-from pregon.errors import BadRequest, SettingsInvalid
+from pregon.errors import BadRequest, HubUnreachable, SettingsInvalid
 
 _DEFAULT = "enter"
 LANGUAGES = ("en", "es")
@@ -90,6 +90,8 @@ def enter(
         raise screen.failure
     if screen.talk.unsent:
         typer.echo(say(language, "unsent", count=screen.talk.unsent), err=True)
+    if screen.talk.unsaid:
+        raise HubUnreachable(say(language, "unsaid", hub=address, count=screen.talk.unsaid))
 
 
 def _language(wanted: str | None) -> str:

@@ -67,9 +67,11 @@ class Reading:
         grant = Grant(member, 1 if has_history else joined_seq, is_traced)
         if len(self._grants) >= _REMEMBERED_MAX:
             self._grants.clear()
-        # What was looked up while somebody left may be wrong by now.
-        if changes == self._changes:
-            self._grants[key] = grant
+        self._grants[key] = grant
+        # What was looked up while somebody left may be wrong by now. Looked at when it is there already: who forgets
+        # either finds it, or has counted before.
+        if changes != self._changes:
+            self._grants.pop(key, None)
         return grant
 
     def read(self, participant_id: int, wanted: Read) -> Ticket[LogRead]:

@@ -19,6 +19,8 @@ from pregon.limits import GROUP_MEMBERS_MAX
 from pregon.model.group import HOSTED, LEFT, NATIVE, Group, GroupMember
 
 JOINING, IN, OUT = "joining", "in", "out"
+MEMBERS_LEFT_BEHIND = 10_000
+"""Members that left so many messages ago are forgotten: nobody depends on them any more."""
 
 
 @dataclass(slots=True)
@@ -119,12 +121,21 @@ class Roll:
             )
         if sum(one.state != OUT for one in self.members.values()) > GROUP_MEMBERS_MAX:
             raise LimitReached(f"{self.entry.name} has {GROUP_MEMBERS_MAX} members, as many as a group may have")
+        self._forget_long_gone()
         member = self.number_of(self.numbered)
         self.numbered += 1
         rolled = Rolled(member, participant_id, name, kind, JOINING, self.head_seq)
         self.put(rolled)
         self.changed.add(member)
         return rolled
+
+    def _forget_long_gone(self) -> None:
+        oldest_seq = self.head_seq - MEMBERS_LEFT_BEHIND
+        gone = [one.member for one in self.members.values() if one.left_seq is not None and one.left_seq <= oldest_seq]
+        for member in gone:
+            # One whose row is still to be written is let go the next time.
+            if member not in self.changed:
+                del self.members[member]
 
     def check(self, sender: Rolled, stamp: Stamp, after: tuple[Stamp, ...]) -> bool:
         """Whether a message is new; raises BadRequest for what its sender cannot depend on, OutOfTurn for a gap."""

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Row
 
 from pregon.causal.stamps import Stamp, decode_stamp, decode_stamps, encode_stamps
 from pregon.errors import NotFound, PregonError
+from pregon.groups import roll as roll_module
 from pregon.groups.roll import Roll, Rolled
 from pregon.groups.tails import Tails
 from pregon.groups.window import Record, Window
@@ -42,8 +43,6 @@ from pregon.store.log import append, read_range
 from pregon.store.transaction import Accepted, Transaction
 
 _ROLLS_MAX = 200
-_MEMBERS_LEFT_BEHIND = 10_000
-"""Members that left so many messages ago are not read again: nobody depends on them any more."""
 _RECORD_OVERHEAD_BYTES = 500
 _BATCH_BYTES_ENOUGH = BATCH_BYTES_MAX - MIB
 
@@ -82,25 +81,27 @@ class Rolls:
         else:
             self._rolls.clear()
 
-    def require(self, connection: Connection, name: str) -> Roll:
+    def require(self, transaction: Transaction, name: str) -> Roll:
         """The roll of a group; raises NotFound."""
         roll = self._rolls.get(name)
         if roll is not None:
             self._rolls.move_to_end(name)
             return roll
-        row = rows.find_group(connection, name)
+        row = rows.find_group(transaction.connection, name)
         if row is None:
             raise no_group(name)
-        roll = self._rolls[name] = load_roll(connection, row)
+        roll = self._rolls[name] = load_roll(transaction.connection, row)
+        # Not within a transaction, in which a roll may say more than the store.
+        transaction.after_commit.append(self._trim)
         return roll
 
-    def trim(self) -> None:
-        """Let rolls go that were not used for long. Not within a transaction: one may say more than the store."""
+    def _trim(self) -> None:
+        """Let rolls go that were not used for long."""
         while len(self._rolls) > _ROLLS_MAX:
             self._rolls.popitem(last=False)
 
     def shown(self, name: str) -> list[Rolled]:
-        """The members of a group that was just used; for any thread, right after the commit."""
+        """The members of a group that was just used in this transaction."""
         roll = self._rolls.get(name)
         members = list(roll.members.values()) if roll is not None else []
         return [one for one in members if one.is_in and one.participant_id is not None]
@@ -161,12 +162,17 @@ class _Gathered:
         message = Outgoing(words.body, words.id or str(stamp_), name, words.content_type, headers)
         size = message.size_bytes + _RECORD_OVERHEAD_BYTES
         if len(self._packing) >= BATCH_MESSAGES_MAX or self._size_bytes + size > _BATCH_BYTES_ENOUGH:
-            self.write(transaction)
+            # The rows of members are written at the end: what moves them now is not yet all in the roll.
+            self._write_batch(transaction)
         self._packing.add(message, words.published_us or transaction.now_us, message.id)
         self._size_bytes += size
 
     def write(self, transaction: Transaction) -> None:
         """Store what was gathered, and the rows of the members that moved."""
+        self._write_batch(transaction)
+        write_roll(transaction.connection, self._roll)
+
+    def _write_batch(self, transaction: Transaction) -> None:
         roll, connection, now_us = self._roll, transaction.connection, transaction.now_us
         count = len(self._packing)
         if count:
@@ -182,7 +188,6 @@ class _Gathered:
                     at_us=now_us, kind=ACCEPTED, topic=topic, producer=PRODUCER, first_seq=base_seq, last_seq=last_seq
                 )
             )
-        write_roll(connection, roll)
 
 
 def write_roll(connection: Connection, roll: Roll) -> None:
@@ -231,7 +236,7 @@ def insert_rolled(connection: Connection, group_id: int, one: Rolled) -> None:
 
 def load_roll(connection: Connection, row: Row[Any]) -> Roll:
     """The roll of a group as the store has it."""
-    window = Window(_decode_frontier(row.frontier))
+    window = Window(_decode_frontier(row.frontier), head_seq=row.head_seq)
     first_seq = max(row.tail_seq, row.head_seq - GROUP_SEEN_BEHIND_MAX + 1)
     while first_seq <= row.head_seq:
         found = read_range(
@@ -248,7 +253,7 @@ def load_roll(connection: Connection, row: Row[Any]) -> Roll:
             window.load(record)
         first_seq = found[-1].last_seq + 1
     roll = Roll(row.id, row.topic_id, rows.entry_of(row), row.head_seq, row.numbered, window, row.pair or "")
-    for one in rows.list_members(connection, row.id, row.head_seq - _MEMBERS_LEFT_BEHIND):
+    for one in rows.list_members(connection, row.id, row.head_seq - roll_module.MEMBERS_LEFT_BEHIND):
         roll.put(
             Rolled(
                 one.member,

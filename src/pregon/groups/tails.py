@@ -46,6 +46,10 @@ class Tails:
 
     def add(self, topic: str, topic_id: int, batch: StoredBatch) -> None:
         """A batch is on disk; called by whoever writes, one after another."""
+        if len(batch.arrow) > _TAIL_BYTES_MAX:
+            # Too large to be kept; a tail has no gaps, so it begins anew after it.
+            self._tails.pop(topic, None)
+            return
         tail = self._tails.get(topic)
         is_same = tail is not None and tail.topic_id == topic_id
         # Replaced as a whole, so that who reads it meanwhile has either.

@@ -7,6 +7,7 @@ log with what each depended on, from which that is found for any number in it.
 Promises:
 - `frontier_at(head)` is exact however old its messages are: they are kept with the group.
 - A number older than the window is refused, never guessed.
+- What a message depends on names each member once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from pregon.errors import BadRequest
 from pregon.limits import GROUP_SEEN_BEHIND_MAX
 
 
+_NAMED_MAX = 400_000
+"""Dependencies that the records of a window name together: in a large group where all speak at once it is shorter."""
+
+
 class Record(msgspec.Struct, frozen=True, gc=False):
     """A message in the log."""
 
@@ -32,9 +37,17 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 class Window:
     """The newest records of one group."""
 
-    def __init__(self, frontier: Iterable[tuple[Stamp, int]] = (), records_max: int = GROUP_SEEN_BEHIND_MAX) -> None:
+    def __init__(
+        self,
+        frontier: Iterable[tuple[Stamp, int]] = (),
+        records_max: int = GROUP_SEEN_BEHIND_MAX,
+        head_seq: int = 0,
+    ) -> None:
         self._records: deque[Record] = deque()
         self._records_max = records_max
+        self._named = 0
+        self.last_seq = head_seq
+        """The newest message of the log, whether or not it is kept."""
         self.frontier: dict[Stamp, int] = dict(frontier)
         """The maximal messages of the whole log, with their numbers in it."""
         self._seqs: dict[Stamp, int] = {}
@@ -53,14 +66,17 @@ class Window:
         self._remember(record)
 
     def _remember(self, record: Record) -> None:
-        if len(self._records) >= self._records_max:
-            self._forget(self._records.popleft())
         self._records.append(record)
+        self._named += len(record.after)
+        self.last_seq = max(self.last_seq, record.seq)
         self._seqs[record.stamp] = record.seq
         for stamp in _covered_by(record):
             self._covered_at.setdefault(stamp, record.seq)
+        while len(self._records) > self._records_max or (self._named > _NAMED_MAX and len(self._records) > 1):
+            self._forget(self._records.popleft())
 
     def _forget(self, oldest: Record) -> None:
+        self._named -= len(oldest.after)
         del self._seqs[oldest.stamp]
         for stamp in _covered_by(oldest):
             if self._covered_at.get(stamp) == oldest.seq:
@@ -76,13 +92,8 @@ class Window:
 
     @property
     def first_seq(self) -> int:
-        """The oldest record that is here; 0 when there is none."""
-        return self._records[0].seq if self._records else 0
-
-    @property
-    def last_seq(self) -> int:
-        """The newest record that is here; 0 when there is none."""
-        return self._records[-1].seq if self._records else 0
+        """The oldest record that is here; the next one to come when there is none."""
+        return self._records[0].seq if self._records else self.last_seq + 1
 
     def frontier_at(self, seq: int) -> dict[Stamp, int]:
         """The maximal messages of the log up to a number, with their numbers in it (0: older than the window).
@@ -93,8 +104,8 @@ class Window:
             return dict(self.frontier)
         if seq < self.first_seq - 1:
             raise BadRequest(
-                f"you have seen the group up to {seq}, which is more than {self._records_max} messages ago: read what "
-                "is new first"
+                f"you have seen the group up to {seq}, which is too long ago to know what that comes to: read what is "
+                f"new first, and say so; what is needed begins with {self.first_seq}"
             )
         found = {stamp: at for stamp, at in self.frontier.items() if at <= seq}
         for record in reversed(self._records):
@@ -116,11 +127,12 @@ class Window:
         # Where a message older than the window stands is not known: if it may be newer, it is named.
         known_at = max(sent_at, 0) if sent_at >= self.first_seq - 1 else -1
         found = self.frontier_at(seq)
-        return tuple(
-            sorted(
-                stamp for stamp, at in found.items() if stamp.member != member and at > (sent_at if at else known_at)
-            )
-        )
+        named: dict[int, int] = {}
+        for (other, number), at in found.items():
+            # Of a member, the last: one from before the window that somebody named late is implied by it.
+            if other != member and at > (sent_at if at else known_at) and number > named.get(other, 0):
+                named[other] = number
+        return tuple(Stamp(other, named[other]) for other in sorted(named))
 
 
 def _covered_by(record: Record) -> list[Stamp]:

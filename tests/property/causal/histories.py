@@ -9,3 +9,4 @@ from .trial import ACTIONS
 counts = st.integers(2, 7)
 actions = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 6), st.integers(0, 30))
 histories = st.lists(actions, max_size=80) | st.lists(actions, min_size=40, max_size=80)
+short_histories = st.lists(actions, max_size=30)

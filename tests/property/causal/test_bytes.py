@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pregon.causal.encoding import KIND_MAX, decode_control, encode_control
@@ -115,6 +115,7 @@ def test_a_whole_group_of_concurrent_messages_costs_no_more_than_its_vector_cloc
     assert decode_control(data_) == (0, Stamp(sender, number), after, len(data_))
 
 
+@settings(max_examples=10)
 @given(st.integers(1, 9_000), st.integers(1, 4), st.integers(1, 300))
 @example(1, 2, 1)
 def test_members_of_high_numbers_are_named_in_a_form_that_is_read(low: int, step: int, number: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ..command_line import run
-from ..hub_process import HubProcess
+from ..hub_process import HubProcess, find_port
 from .chatters import Chatter
 from .conftest import Naming
 
@@ -247,3 +247,13 @@ def test_a_wrong_room_or_language_is_refused_in_words(hub: HubProcess) -> None:
     assert (room.status, language.status) == (2, 2)
     assert "no puede ser una sala" in room.err
     assert "--lang is en or es" in language.err
+
+
+def test_what_cannot_be_said_because_the_hub_is_not_there_is_an_error() -> None:
+    nowhere = f"tcp://127.0.0.1:{find_port()}"
+
+    said = run("chat", "plaza", "--nick", "ana", "--lang", "en", hub=nowhere, stdin="uno\ndos\n")
+
+    assert said.status == 5
+    assert f"!! connecting to {nowhere}" in said.out
+    assert "these lines were not said: 2" in said.err

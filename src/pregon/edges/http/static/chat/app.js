@@ -1,6 +1,6 @@
 // The page: what is on the screen, and what people do there. What it means is in `talk`.
 
-import { byId } from "./dom.js";
+import { byId, linkedRoom } from "./dom.js";
 import { Entry } from "./entry.js";
 import { listRooms } from "./hub.js";
 import { Lobby } from "./lobby.js";
@@ -338,14 +338,6 @@ class Page {
       this.#soon.delete(what);
       show();
     }, SOON_MS);
-  }
-}
-
-function linkedRoom() {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return ""; // Not every text after # is an address.
   }
 }
 

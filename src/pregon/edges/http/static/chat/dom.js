@@ -52,3 +52,12 @@ export function linked(text) {
   }
   return [...nodes, text.slice(from)];
 }
+
+/** The room that the address of the page names, empty if it names none. */
+export function linkedRoom() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // Not every text after # is an address.
+  }
+}

@@ -24,6 +24,7 @@ export class Entry {
     byId("chat").hidden = true;
     byId("entry").hidden = false;
     byId("entry-name").value = this.#wanted || recall("name");
+    byId("entry-error").textContent = "";
     byId("entry-name").focus();
   }
 

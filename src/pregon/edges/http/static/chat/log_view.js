@@ -101,7 +101,7 @@ export class LogView {
   /** Mark what is concurrent with a message; the same again, or nothing, ends it. */
   mark(stamp) {
     this.#marked = this.#marked === stamp ? "" : stamp;
-    this.#showMarks();
+    this.keepBottom(() => this.#showMarks());
   }
 
   // The rows.

@@ -1,5 +1,7 @@
 // What a browser remembers between visits: who one is, the language, the appearance. Without storage, until it is closed.
 
+import { randomHex } from "./random.js";
+
 const PREFIX = "pregon-chat-";
 const spare = new Map();
 
@@ -29,4 +31,13 @@ export function tabStorage() {
   } catch {
     return { getItem: (name) => spare.get(name) ?? null, setItem: (name, value) => spare.set(name, value) };
   }
+}
+
+/** With the same secret a name is given again to who has it, should the answer be lost on its way. */
+export function secretFor(name) {
+  const [asked, known] = recall("asked").split("\n");
+  if (asked === name) return known;
+  const secret = randomHex(32);
+  remember("asked", `${name}\n${secret}`);
+  return secret;
 }

@@ -129,8 +129,10 @@ export class Room {
   /** How people call it: a private room by who else is in it. */
   get title() {
     if (!this.isPrivate) return this.name;
-    const there = [...this.members.values()].find((one) => one.member !== this.member);
-    return there?.name ?? this.others[0] ?? this.name;
+    const isOther = (one) => one.member !== this.member;
+    const there = [...this.members.values()].find(isOther)?.name ?? this.others[0];
+    // Who has given up their name is still called so where they spoke.
+    return there ?? this.messages.findLast((one) => one.kind === "message" && isOther(one))?.name ?? this.name;
   }
 
   /** Whether the other one of a private room has left it. */

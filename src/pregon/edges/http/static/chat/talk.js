@@ -7,9 +7,8 @@
 
 import * as hub from "./hub.js";
 import { Line } from "./line.js";
-import { recall, remember, tabStorage } from "./memory.js";
+import { recall, remember, secretFor, tabStorage } from "./memory.js";
 import { Outbox } from "./outbox.js";
-import { randomHex } from "./random.js";
 import { Room } from "./room.js";
 
 const NEWEST = 50;
@@ -347,13 +346,4 @@ export class Talk {
       this.line.say({ do: "seen", group, seq });
     }
   }
-}
-
-/** With the same secret a name is given again to who has it, should the answer be lost on its way. */
-function secretFor(name) {
-  const [asked, known] = recall("asked").split("\n");
-  if (asked === name) return known;
-  const secret = randomHex(32);
-  remember("asked", `${name}\n${secret}`);
-  return secret;
 }
