@@ -36,5 +36,3 @@ for line in sys.stdin:
     push.send_multipart([nick.encode(), line.rstrip("\n").encode()])
 push.send_multipart([nick.encode(), b"BYE"])
 listening.join(5)
-push.close(linger=1_000)
-context.destroy(linger=0)

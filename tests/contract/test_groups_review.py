@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from pregon.causal.message import CausalMessage
-from pregon.causal.stamps import Stamp, decode_stamps
+from pregon.causal.stamps import Stamp
 from pregon.clock import INSTANT_US_MAX
 from pregon.errors import BadName, BadRequest, Forbidden, LimitReached, NotAMember, NotFound, PregonError, TooLarge
 from pregon.groups import membership, roll, rolls, tails, window
@@ -24,7 +24,7 @@ from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Leave, Private, Read, Report, Send
 
-from .group_stage import GROUP, Native, Stage, after_of, kind_of
+from .group_stage import GROUP, Native, Stage, kind_of
 from .site import Site, one_commit, settle
 from .verbs import read
 
@@ -135,9 +135,7 @@ def test_a_group_deleted_and_made_again_in_one_commit_has_only_the_new_messages(
 def test_who_waits_for_a_message_of_a_group_that_is_deleted_is_told(stage: Stage) -> None:
     stage.join("ana")
     head = stage.head("ana")
-    waiting = stage.desk.read(
-        ANYBODY, Read(group=GROUP, token=stage.tokens["ana"], after_seq=head, wait_ms=30_000)
-    )
+    waiting = stage.desk.read(ANYBODY, Read(group=GROUP, token=stage.tokens["ana"], after_seq=head, wait_ms=30_000))
 
     stage.desk.delete_group(ANYBODY, GROUP).result()
 

@@ -39,6 +39,11 @@ def make_page(data: Path) -> str:
         rows = importlib.import_module("pregon.services.view").list_services(broker)
         of_services = importlib.import_module("pregon.edges.http.metrics_services")
         whole += of_services.render_services(rows, broker.counts.all())
+        gate = importlib.import_module("pregon.hub.gate").Gate(hub)
+        groups = importlib.import_module("pregon.groups.desk").GroupsDesk(gate)
+        anybody = importlib.import_module("pregon.security.callers").ANYBODY
+        of_groups = importlib.import_module("pregon.edges.http.metrics_groups")
+        whole += of_groups.render_groups(groups.counts(anybody))
     finally:
         hub.database.close()
     return whole.decode()

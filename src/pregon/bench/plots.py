@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape
 from pregon.errors import BadRequest
 
 WIDTH, HEIGHT = 760, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 44, 52
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 32, 44, 52
 _LEGEND_ROW = 18
 _GREY, _FAINT = "#7d7d7d", "#7d7d7d"
 _COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#a2529f", "#8a7a1f", "#c2474d")

@@ -20,6 +20,7 @@ from typing import Any
 from rich.console import Console
 
 from pregon.bench import doors, ours, push, trace_search
+from pregon.bench.groups import scenario as groups
 from pregon.bench.hub_process import HubProcess, disk_bytes
 from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
 from pregon.bench.physical import BODY_BYTES, append_and_sync_s, round_trip_s
@@ -205,6 +206,7 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "traces": trace_search.measure,
     "push": push.measure,
     "services": services.measure,
+    "groups": groups.measure,
 }
 
 

@@ -105,7 +105,9 @@ class Reports:
     def has(self, member: int, sender: int) -> int:
         """How far a member has the messages of a sender."""
         row = self._rows.get(member)
-        return 0 if row is None else row.get(sender, 0)
+        if row is None:
+            row = self._strangers.get(member, ({}, 0.0))[0]
+        return row.get(sender, 0)
 
     def holders(self, sender: int, number: int) -> list[int]:
         """Who says to have a message, from low to high; its sender first."""

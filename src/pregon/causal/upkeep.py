@@ -102,16 +102,20 @@ class Upkeep:
         """Drop what everybody has, and who has left or is gone when everybody has all that it sent."""
         standing, clock = self._standing, self._standing.member.clock
         others = [member for member in standing.roster.waited_for(now_ms) if member != standing.me]
+        # Who is heard and not known yet may have come in on the other side of a cut, with those who are gone here.
+        strangers = standing.reports.strangers(now_ms - standing.options.dead_ms)
         for sender in standing.retained.senders():
-            standing.retained.drop_up_to(sender, min(standing.reports.stable(sender, others), clock.get(sender, 0)))
+            stable = standing.reports.stable(sender, [*others, *strangers])
+            standing.retained.drop_up_to(sender, min(stable, clock.get(sender, 0)))
         outputs: list[Output] = []
         old_ms = now_ms - _OLD * standing.options.forget_ms
         for view in list(standing.roster.views.values()):
             if view.member == standing.me or not standing.roster.may_forget(view, now_ms):
                 continue
-            if standing.repairs.wants(view.member):
+            number, is_old = clock.get(view.member, 0), view.ended_ms < old_ms
+            is_more_known = any(standing.reports.has(stranger, view.member) > number for stranger in strangers)
+            if standing.repairs.wants(view.member) or (is_more_known and not is_old):
                 continue
-            number = clock.get(view.member, 0)
-            if standing.reports.is_agreed(view.member, number, others, or_unknown=view.ended_ms < old_ms):
+            if standing.reports.is_agreed(view.member, number, others, or_unknown=is_old):
                 outputs.extend(standing.bury(view.member, now_ms))
         return outputs

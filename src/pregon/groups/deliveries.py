@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,14 +10,17 @@ import msgspec
 
 from pregon.causal.stamps import decode_stamp
 from pregon.clock import INSTANT_US_MAX
-from pregon.errors import AlreadyExists, BadRequest, NotFound, PregonError
+from pregon.errors import AlreadyExists, BadRequest, Forbidden, NotFound, PregonError
+from pregon.hub.directory import Directory
 from pregon.hub.hub import Hub
+from pregon.hub.registry import create
 from pregon.limits import GROUP_REPORT_ROWS_MAX
-from pregon.model.catalog import Retention, Topic
+from pregon.model.catalog import Producer, Retention, Topic
 from pregon.model.events import JSON_CONTENT_TYPE
 from pregon.model.group import DELIVERIES_TOPIC, PRODUCER
 from pregon.model.message import Outgoing
 from pregon.store.ticket import Ticket
+from pregon.store.transaction import Transaction
 from pregon.wire.groups import Report
 
 _KEPT = Retention(age_ms=30 * 24 * 60 * 60 * 1_000, bytes_max=1024 * 1024 * 1024)
@@ -44,42 +48,60 @@ class DeliveriesLog:
         message = Outgoing(body, None, report.group, JSON_CONTENT_TYPE)
         answer: Ticket[int] = Ticket()
 
-        def publish() -> None:
+        def publish(*, may_make: bool) -> None:
+            def published(ticket: Ticket[Any]) -> None:
+                try:
+                    ticket.value()
+                except (NotFound, Forbidden) as error:
+                    # Somebody deleted the topic, or who publishes there.
+                    self._is_topic_there = False
+                    if may_make:
+                        make()
+                    else:
+                        answer.fail(error)
+                except PregonError as error:
+                    answer.fail(error)
+                else:
+                    answer.resolve(len(report.rows))
+
+            # Not made on first use: it would be kept for ever, and not at all in a hub that makes nothing so.
+            ask(lambda: self._hub.publish(DELIVERIES_TOPIC, PRODUCER, message, may_create=False), published)
+
+        def ask(verb: Callable[[], Ticket[Any]], done: Callable[[Ticket[Any]], None]) -> None:
             try:
-                self._hub.publish(DELIVERIES_TOPIC, PRODUCER, message).when_done(published)
+                verb().when_done(done)
             except PregonError as error:
                 answer.fail(error)
 
-        def published(ticket: Ticket[Any]) -> None:
-            try:
-                ticket.value()
-            except NotFound as error:
-                # Somebody deleted the topic: it is made again with the next report.
-                self._is_topic_there = False
-                answer.fail(error)
-            except PregonError as error:
-                answer.fail(error)
-            else:
-                answer.resolve(len(report.rows))
-
-        if self._is_topic_there:
-            publish()
-            return answer
-        self._make_topic(answer, publish)
-        return answer
-
-    def _make_topic(self, answer: Ticket[int], publish: Callable[[], None]) -> None:
-        entry = Topic(name=DELIVERIES_TOPIC, description="What members of groups were shown, and when", retention=_KEPT)
+        def make() -> None:
+            ask(self._make_topic, made)
 
         def made(ticket: Ticket[Any]) -> None:
             try:
                 ticket.value()
-            except AlreadyExists:
-                pass  # Somebody gave it another retention, which stays.
             except PregonError as error:
                 answer.fail(error)
                 return
             self._is_topic_there = True
-            publish()
+            publish(may_make=False)
 
-        self._hub.create(entry).when_done(made)
+        if self._is_topic_there:
+            publish(may_make=True)
+        else:
+            make()
+        return answer
+
+    def _make_topic(self) -> Ticket[None]:
+        """The topic of reports, and who publishes there; as they are if somebody gave them other values."""
+        description = "What members of groups were shown, and when"
+        entries = (
+            Topic(name=DELIVERIES_TOPIC, description=description, retention=_KEPT),
+            Producer(name=PRODUCER),
+        )
+
+        def change(transaction: Transaction, directory: Directory) -> None:
+            for entry in entries:
+                with contextlib.suppress(AlreadyExists):
+                    create(entry)(transaction, directory)
+
+        return self._hub.change(change)

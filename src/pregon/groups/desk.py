@@ -10,14 +10,15 @@ Each verb takes who asks first. Who takes part shows, besides, the token that it
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from sqlalchemy import Connection
 
-from pregon.errors import AlreadyExists, BadRequest, PregonError
+from pregon.errors import AlreadyExists, BadRequest, PregonError, TooLarge
 from pregon.groups import entries, membership, sending
 from pregon.groups.deliveries import DeliveriesLog
-from pregon.groups.entry_desk import EntryDesk
+from pregon.groups.entry_desk import EntryDesk, require_not_of_two
 from pregon.groups.people import Person
 from pregon.groups.reading import read_relation
 from pregon.groups.trace import GroupTrace, read_trace
@@ -30,11 +31,10 @@ from pregon.model.group import HOSTED, MESSAGE, topic_of
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.security.callers import Caller, not_for
 from pregon.security.keys import OPERATE, SUBSCRIBER
-from pregon.store.ticket import Ticket, pass_on, then
+from pregon.store.ticket import Ticket, pass_on
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Joined, Leave, Private, Read, Report, Send, Sent
 
-T = TypeVar("T")
 _SEND_OVERHEAD_BYTES = 600
 
 
@@ -57,15 +57,16 @@ class GroupsDesk(EntryDesk):
             if wanted.subscriber:
                 membership.set_subscriber(transaction, self.rolls, person, wanted)
             self._moved(transaction, person.id)
-            return joined
+            return self._with_members(joined)
 
-        def with_members(joined: Joined) -> Joined:
-            joined.members = [
-                one.shown(self._presence.is_here(one.participant_id)) for one in self.rolls.shown(joined.group)
-            ]
-            return joined
+        return self._as_person(caller, wanted.token, change)
 
-        return then(self._as_person(caller, wanted.token, change), with_members)
+    def _with_members(self, joined: Joined) -> Joined:
+        """In the transaction, so that they are those of the clock."""
+        joined.members = [
+            one.shown(self._presence.is_here(one.participant_id)) for one in self.rolls.shown(joined.group)
+        ]
+        return joined
 
     def _join_by_push(self, caller: Caller, wanted: Join) -> Ticket[Joined]:
         """A web service joins: the group is pushed to its subscriber, from its `joined` on."""
@@ -118,57 +119,31 @@ class GroupsDesk(EntryDesk):
     def leave(self, caller: Caller, wanted: Leave) -> Ticket[Sent]:
         """Leave a group; a native member announces it, and then sends `left`."""
 
-        def change(transaction: Transaction, person: Person) -> tuple[Sent, str]:
+        def change(transaction: Transaction, person: Person) -> Sent:
             sent = membership.leave(transaction, self.rolls, person, wanted.group)
             self._moved(transaction, person.id)
             return sent
 
-        answer: Ticket[Sent] = Ticket()
-
-        def left(ticket: Ticket[tuple[Sent, str]]) -> None:
-            try:
-                sent, subscriber = ticket.value()
-            except PregonError as error:
-                answer.fail(error)
-                return
-            self._end_subscription(wanted.group, subscriber, sent, answer)
-
-        self._as_person(caller, wanted.token, change).when_done(left)
-        return answer
+        return self._as_person(caller, wanted.token, change)
 
     def remove_member(self, caller: Caller, group: str, member: int) -> Ticket[bool]:
         """An operator takes a member off the roll: one that died without leaving, say; whether there was one."""
         self._gate.rules.require(caller, OPERATE)
+        require_not_of_two(caller, group)
 
-        def change(transaction: Transaction) -> tuple[bool, str]:
+        def change(transaction: Transaction) -> bool:
             found = membership.remove(transaction, self.rolls, group, member)
             if found is not None and found.participant_id is not None:
                 self._moved(transaction, found.participant_id)
-            return found is not None, found.subscriber if found is not None else ""
+            return found is not None
 
-        answer: Ticket[bool] = Ticket()
-
-        def removed(ticket: Ticket[tuple[bool, str]]) -> None:
-            try:
-                was_there, subscriber = ticket.value()
-            except PregonError as error:
-                answer.fail(error)
-                return
-            self._end_subscription(group, subscriber, was_there, answer)
-
-        self._submit(change).when_done(removed)
-        return answer
-
-    def _end_subscription(self, group: str, subscriber: str, value: T, answer: Ticket[T]) -> None:
-        """Answer with a value, once nothing is pushed any more to the subscriber of a member that is out."""
-        if not subscriber:
-            answer.resolve(value)
-            return
-        pass_on(lambda: then(self._hub.delete("subscription", (topic_of(group), subscriber)), lambda _: value), answer)
+        return self._submit(change)
 
     def send(self, caller: Caller, wanted: Send, body: bytes) -> Ticket[Sent]:
         """Store a message of a member; answers when it is on disk."""
         sending.check_send(wanted)
+        if caller.body_bytes_max is not None and len(body) > caller.body_bytes_max:
+            raise TooLarge(f"the body has {len(body)} bytes; this key may send at most {caller.body_bytes_max}")
         message = Outgoing(body, wanted.id or None, None, wanted.content_type, wanted.headers)
         check_outgoing(message, self._hub.options.body_bytes_max)
 
@@ -178,7 +153,9 @@ class GroupsDesk(EntryDesk):
                 self._moved(transaction, person.id)
             return sent
 
-        return self._as_person(caller, wanted.token, change, len(body) + _SEND_OVERHEAD_BYTES)
+        # What it depends on is longer as text than as control information.
+        size_bytes = message.size_bytes + 4 * len(wanted.control) + _SEND_OVERHEAD_BYTES
+        return self._as_person(caller, wanted.token, change, size_bytes)
 
     def read(self, caller: Caller, wanted: Read) -> Ticket[LogRead]:
         """The messages after a number, waiting for some if asked to."""
@@ -203,36 +180,34 @@ class GroupsDesk(EntryDesk):
     def _read(self, person: Person, wanted: Read) -> Ticket[LogRead]:
         self._presence.touch(person.id)
         if wanted.seen_seq is not None:
-            self._note_seen(person, wanted.group, wanted.seen_seq)
+            self._note_seen(lambda _: person, wanted.group, wanted.seen_seq)
         return self._reading.read(person.id, wanted)
 
-    def _note_seen(self, person: Person, group: str, seen_seq: int) -> None:
+    def _note_seen(self, find: Callable[[Transaction], Person], group: str, seen_seq: int) -> None:
         """Remember how far a member has seen the group; nobody waits for it, and it may be lost with the hub."""
 
         def change(transaction: Transaction) -> None:
-            membership.note_seen(transaction, self.rolls, person, group, seen_seq)
+            membership.note_seen(transaction, self.rolls, find(transaction), group, seen_seq)
 
         self._submit_lightly(change)
 
     def seen(self, caller: Caller, token: str, group: str, seen_seq: int) -> None:
         """A member says up to where it has seen the group."""
-        person = self._people.find_known(caller, token)
-        if person is not None:
-            self._presence.touch(person.id)
-            self._note_seen(person, group, seen_seq)
+        self.touch(caller, token)
+        self._note_seen(lambda transaction: self._people.require_within(transaction, caller, token), group, seen_seq)
 
     def private(self, caller: Caller, wanted: Private) -> Ticket[Joined]:
         """The conversation of two, made when it is first asked for."""
         self._require_user(caller)
 
-        def change(transaction: Transaction, directory: Directory) -> tuple[Joined, int, int]:
-            person = self._people.require(transaction.connection, caller, wanted.token)
+        def change(transaction: Transaction, directory: Directory) -> Joined:
+            person = self._people.require_within(transaction, caller, wanted.token)
             self._presence.touch(person.id)
             joined, other = entries.converse(self.rolls, person, wanted.with_)(transaction, directory)
             self._moved(transaction, person.id, other)
-            return joined, person.id, other
+            return self._with_members(joined)
 
-        return then(self._hub.change(change), lambda found: found[0])
+        return self._hub.change(change)
 
     def report(self, caller: Caller, wanted: Report) -> Ticket[int]:
         """What a member was shown, and when; 0 if the group is not traced."""

@@ -32,7 +32,7 @@ from pregon.model.group import (
 )
 from pregon.model.ids import new_id
 from pregon.model.names import check_description, check_name
-from pregon.security.keys import is_secret
+from pregon.security.keys import OWNER_KINDS, is_secret
 from pregon.store import catalog
 from pregon.store import groups as rows
 from pregon.store.transaction import Transaction
@@ -86,11 +86,17 @@ def _make(transaction: Transaction, directory: Directory, rolls: Rolls, entry: G
     if rows.count_groups(connection) >= GROUPS_MAX:
         raise LimitReached(f"a hub has at most {GROUPS_MAX} groups: delete one that is not used")
     described = Topic(name=topic_of(entry.name), description=entry.description, restricted=True)
-    registry.create(described)(transaction, directory)
+    there = registry.find_entry(connection, "topic", (described.name,))
+    if isinstance(there, Topic) and there.head_seq == 0:
+        # Somebody subscribed to it before there was a group: nothing was ever published there.
+        values = {"description": described.description, "restricted": True}
+        registry.change_entry("topic", (described.name,), values)(transaction, directory)
+    else:
+        registry.create(described)(transaction, directory)
     topic_id = catalog.require_id(connection, "topic", described.name)
     group_id = rows.insert_group(connection, entry, topic_id, pair, transaction.now_us)
     rolls.forget(entry.name)
-    roll = rolls.require(connection, entry.name)
+    roll = rolls.require(transaction, entry.name)
     hub = Rolled(roll.hub_number, None, HUB_NAME, HOSTED, IN, 0)
     roll.numbered = 1
     roll.put(hub)
@@ -106,7 +112,7 @@ def update_group(rolls: Rolls, name: str, values: dict[str, Any]) -> CatalogueCh
         raise BadRequest(f"{', '.join(wrong)[:200]} of a group cannot be changed")
 
     def change(transaction: Transaction, _directory: Directory) -> Group:
-        roll = rolls.require(transaction.connection, name)
+        roll = rolls.require(transaction, name)
         try:
             entry = check_group(msgspec.convert({**msgspec.to_builtins(roll.entry), **values}, Group))
         except msgspec.ValidationError as error:
@@ -139,7 +145,7 @@ def delete_group(rolls: Rolls, name: str, forget_topic: CatalogueChange) -> Cata
 
 def enroll(transaction: Transaction, name: str, caller_name: str, own_secret: str = "") -> Participant:
     """Take part under a name that nobody has, or that one has oneself, as the same secret proves."""
-    checked = check_nick(name)
+    checked = _check_name(name)
     secret, kept = make_token(own_secret)
     there = rows.find_participant_by_name(transaction.connection, fold_nick(checked)) if own_secret else None
     if there is not None and there.caller == caller_name and is_secret(secret, there.secret_hash):
@@ -160,6 +166,15 @@ def enroll(transaction: Transaction, name: str, caller_name: str, own_secret: st
     return Participant(name=checked, token=write_token(participant_id, secret))
 
 
+def _check_name(name: str) -> str:
+    checked = check_nick(name)
+    kind, space, _ = fold_nick(checked).partition(" ")
+    if space and kind in OWNER_KINDS:
+        # Groups are for participants or for keys, by name: nobody may be taken for a key.
+        raise BadName(f"{checked!r} could be taken for the key of a {kind}: choose another name")
+    return checked
+
+
 def _require_free(transaction: Transaction, name: str, but_for: int = 0) -> None:
     there = rows.find_participant_by_name(transaction.connection, fold_nick(name))
     if there is not None and there.id != but_for:
@@ -168,7 +183,7 @@ def _require_free(transaction: Transaction, name: str, but_for: int = 0) -> None
 
 def rename(transaction: Transaction, rolls: Rolls, person: Person, name: str) -> Participant:
     """Take part under another name, in every group at once."""
-    checked = check_nick(name)
+    checked = _check_name(name)
     _require_free(transaction, checked, person.id)
     rows.rename_participant(transaction.connection, person.id, checked, fold_nick(checked))
     for roll in _rolls_of(transaction, rolls, person):
@@ -194,7 +209,7 @@ def _rolls_of(transaction: Transaction, rolls: Rolls, person: Person) -> list[Ro
     # Those that joined in this very transaction are not in the store yet, if they are not written.
     transaction.settle()
     found = rows.list_memberships(transaction.connection, person.id, GROUPS_MAX)
-    return [rolls.require(transaction.connection, row.name) for row in found]
+    return [rolls.require(transaction, row.name) for row in found]
 
 
 def converse(rolls: Rolls, person: Person, with_: str) -> CatalogueChange:
@@ -210,16 +225,23 @@ def converse(rolls: Rolls, person: Person, with_: str) -> CatalogueChange:
         low, high = sorted((person.id, other.id))
         pair = f"{low} {high}"
         name = rows.find_group_of_pair(connection, pair)
-        if name is None:
+        roll = rolls.require(transaction, name) if name is not None else None
+        both = (Person(other.id, other.name), person)
+        missing = [one for one in both if roll is None or roll.of_participant(one.id) is None]
+        for one in missing:
+            membership.require_room(transaction, one)
+        if roll is None:
             entry = Group(
-                name=PRIVATE_PREFIX + new_id(), access=INVITED, allowed=(person.name, other.name), is_private=True
+                name=PRIVATE_PREFIX + new_id(),
+                access=INVITED,
+                allowed=(person.name, other.name),
+                # What members are shown is in a topic that others read.
+                traced=False,
+                is_private=True,
             )
             roll = _make(transaction, directory, rolls, entry, pair)
-        else:
-            roll = rolls.require(connection, name)
-        for one in (Person(other.id, other.name), person):
-            if roll.of_participant(one.id) is None:
-                membership.enter(transaction, rolls, roll, one, HOSTED)
+        for one in missing:
+            membership.enter(transaction, rolls, roll, one, HOSTED)
         return membership.answer(roll, roll.require_member(person.id), is_back=True), int(other.id)
 
     return change

@@ -19,7 +19,7 @@ from pregon.hub.directory import Directory
 from pregon.hub.gate import Gate
 from pregon.hub.waiting import WaitingRoom
 from pregon.limits import GROUPS_OF_PARTICIPANT_MAX, LIST_ROWS_MAX, WAIT_MS_MAX
-from pregon.model.group import Group, GroupMember, Membership, Participant, fold_nick, topic_of
+from pregon.model.group import PRIVATE_PREFIX, Group, GroupMember, Membership, Participant, fold_nick, topic_of
 from pregon.security.callers import Caller
 from pregon.security.keys import ADMIN, READ
 from pregon.store import groups as rows
@@ -44,7 +44,7 @@ class EntryDesk:
         self._reading = Reading(gate.hub, self.rolls.tails)
         self._changes = WaitingRoom()
         """Who waits for its groups to change, by the id of the participant."""
-        gate.hub.on_undone(self.rolls.forget)
+        gate.hub.on_undone(self._forget)
 
     def start(self) -> None:
         """Begin to call those who wait."""
@@ -53,6 +53,11 @@ class EntryDesk:
     def stop(self) -> None:
         """Answer those who wait."""
         self._changes.stop()
+
+    def _forget(self) -> None:
+        """A transaction was undone: what was read in it may never have been."""
+        self.rolls.forget()
+        self._people.forget()
 
     def counts(self, caller: Caller) -> dict[str, int]:
         """What was written since the hub started, what was refused, and how many are here."""
@@ -86,7 +91,7 @@ class EntryDesk:
 
         def carry_out(transaction: Transaction) -> T:
             try:
-                person = self._people.require(transaction.connection, caller, token)
+                person = self._people.require_within(transaction, caller, token)
                 self._presence.touch(person.id)
                 return change(transaction, person)
             except PregonError:
@@ -110,7 +115,6 @@ class EntryDesk:
         def tell() -> None:
             self._reading.forget(*participants)
             self._changes.topics_moved({str(one) for one in participants})
-            self.rolls.trim()
 
         transaction.after_commit.append(tell)
 
@@ -127,7 +131,7 @@ class EntryDesk:
 
         def change(transaction: Transaction, directory: Directory) -> Group:
             if token:
-                self._people.require(transaction.connection, caller, token)
+                self._people.require_within(transaction, caller, token)
             made: Group = create(transaction, directory)
             return made
 
@@ -136,6 +140,7 @@ class EntryDesk:
     def update_group(self, caller: Caller, name: str, values: dict[str, Any]) -> Ticket[Group]:
         """Give a group other values."""
         self._gate.rules.require(caller, ADMIN)
+        require_not_of_two(caller, name)
         changed = self._hub.change(entries.update_group(self.rolls, name, values))
 
         def tell(entry: Group) -> Group:
@@ -147,16 +152,18 @@ class EntryDesk:
     def delete_group(self, caller: Caller, name: str) -> Ticket[bool]:
         """Give a group up, with its messages."""
         self._gate.rules.require(caller, ADMIN)
-        names = (topic_of(name),)
-        forget_topic = self._hub.deleting("topic", names)
+        require_not_of_two(caller, name)
+        topic = topic_of(name)
+        delete = entries.delete_group(self.rolls, name, self._hub.deleting("topic", (topic,)))
 
-        def tell(found: tuple[bool, list[int]]) -> bool:
-            self.rolls.tails.forget(topic_of(name))
-            self._reading.forget(*found[1])
-            self._changes.topics_moved({str(one) for one in found[1]})
-            return found[0]
+        def change(transaction: Transaction, directory: Directory) -> bool:
+            was_there, participants = delete(transaction, directory)
+            # Before those are called who wait for a message of it.
+            transaction.after_commit.append(lambda: self.rolls.tails.forget(topic))
+            self._moved(transaction, *participants)
+            return bool(was_there)
 
-        return then(self._hub.change(entries.delete_group(self.rolls, name, forget_topic)), tell)
+        return self._hub.change(change)
 
     def show_group(self, caller: Caller, name: str, token: str = "") -> Ticket[dict[str, Any]]:
         """A group, with its members for who may see them."""
@@ -244,7 +251,7 @@ class EntryDesk:
 
         def change(transaction: Transaction, person: Person) -> Participant:
             renamed = entries.rename(transaction, self.rolls, person, name)
-            transaction.after_commit.append(self._people.forget)
+            self._people.moved(transaction, person.id)
             self._moved(transaction, person.id)
             return renamed
 
@@ -255,7 +262,7 @@ class EntryDesk:
 
         def change(transaction: Transaction, person: Person) -> bool:
             entries.retire(transaction, self.rolls, person)
-            transaction.after_commit.append(self._people.forget)
+            self._people.moved(transaction, person.id)
             self._moved(transaction, person.id)
             self._presence.forget(person.id)
             return True
@@ -307,6 +314,20 @@ class EntryDesk:
         person = self._people.find_known(caller, token)
         if person is not None:
             self._presence.touch(person.id)
+            return
+
+        def touch(_connection: Connection, found: Person | None) -> None:
+            if found is not None:
+                self._presence.touch(found.id)
+
+        with contextlib.suppress(Unavailable):
+            self._look(caller, token, touch)
+
+
+def require_not_of_two(caller: Caller, group: str) -> None:
+    """Raises NotFound for a private conversation, unless an administrator asks who showed that it is."""
+    if group.startswith(PRIVATE_PREFIX) and ADMIN not in caller.scopes:
+        raise no_group(group)
 
 
 def _membership(connection: Connection, row: Row[Any], person: Person) -> Membership:

@@ -23,12 +23,18 @@ from pregon.limits import GROUPS_OF_PARTICIPANT_MAX
 from pregon.model.events import JSON_CONTENT_TYPE
 from pregon.model.group import GONE, HOSTED, INVITED, JOINED, JOINING, LEAVING, LEFT, NATIVE, fold_nick, topic_of
 from pregon.store import groups as rows
+from pregon.store.catalog import delete_subscription
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Joined, Sent
 
 
 def require_invited(roll: Roll, person: Person, caller_name: str) -> None:
     """Raises Forbidden for who may not join."""
+    if roll.pair:
+        # Names change hands; who the two are does not.
+        if str(person.id) not in roll.pair.split():
+            raise Forbidden(f"{roll.entry.name} is a private conversation: it is for the two who have it")
+        return
     if roll.entry.access != INVITED:
         return
     names = {fold_nick(name) for name in roll.entry.allowed}
@@ -38,35 +44,43 @@ def require_invited(roll: Roll, person: Person, caller_name: str) -> None:
 
 def join(transaction: Transaction, rolls: Rolls, person: Person, wanted: Join, caller_name: str) -> Joined:
     """Become a member, or come back as one."""
-    roll = rolls.require(transaction.connection, wanted.group)
+    roll = rolls.require(transaction, wanted.group)
     there = roll.of_participant(person.id)
+    if wanted.kind == NATIVE and wanted.member:
+        _check_state(there, wanted)
     if there is None:
-        if wanted.member:
-            raise NotAMember(
-                f"you are no longer member {wanted.member} of {wanted.group}: join it anew, without a state"
-            )
         require_invited(roll, person, caller_name)
+        require_room(transaction, person)
     elif _is_same(there, wanted):
-        if there.kind == NATIVE and wanted.number < there.number:
-            raise BadRequest(
-                f"member {there.member} has sent {there.number} messages, and you say {wanted.number}: this state is "
-                "too old to go on from; join anew, without a state"
-            )
         return answer(roll, there, is_back=there.state != WAITS)
-    elif there.kind != wanted.kind and not wanted.member and there.state != WAITS:
+    elif there.kind != wanted.kind and there.state != WAITS:
         return _convert(transaction, rolls, roll, there, wanted.kind)
-    if len(rows.list_memberships(transaction.connection, person.id, GROUPS_OF_PARTICIPANT_MAX)) >= (
-        GROUPS_OF_PARTICIPANT_MAX + (there is not None)
-    ):
-        raise LimitReached(f"a participant is in at most {GROUPS_OF_PARTICIPANT_MAX} groups: leave one first")
     return enter(transaction, rolls, roll, person, wanted.kind, replaced=there)
+
+
+def _check_state(there: Rolled | None, wanted: Join) -> None:
+    """Raises for who comes with the state of a member that it is not, or with one older than what was sent since."""
+    if there is None or there.member != wanted.member:
+        raise NotAMember(f"you are no longer member {wanted.member} of {wanted.group}: join it anew, without a state")
+    if wanted.number < there.number:
+        raise BadRequest(
+            f"member {there.member} has sent {there.number} messages, and you say {wanted.number}: this state is "
+            "too old to go on from; join anew, without a state"
+        )
+
+
+def require_room(transaction: Transaction, person: Person) -> None:
+    """Raises LimitReached for who is in as many groups as one may be."""
+    groups = rows.list_memberships(transaction.connection, person.id, GROUPS_OF_PARTICIPANT_MAX)
+    if len(groups) >= GROUPS_OF_PARTICIPANT_MAX:
+        raise LimitReached(f"{person.name} is in {GROUPS_OF_PARTICIPANT_MAX} groups, as many as one may be: leave one")
 
 
 def _is_same(there: Rolled, wanted: Join) -> bool:
     """Whether who comes is the member that is there: a native one must have its clock, or have said nothing yet."""
     if there.kind != wanted.kind:
         return False
-    return there.kind == HOSTED or wanted.member == there.member or (there.state == WAITS and not wanted.member)
+    return there.kind == HOSTED or wanted.member == there.member or there.state == WAITS
 
 
 def enter(
@@ -102,7 +116,7 @@ def _convert(transaction: Transaction, rolls: Rolls, roll: Roll, there: Rolled, 
 
 def set_subscriber(transaction: Transaction, rolls: Rolls, person: Person, wanted: Join) -> None:
     """The group is pushed to this subscriber for a member."""
-    roll = rolls.require(transaction.connection, wanted.group)
+    roll = rolls.require(transaction, wanted.group)
     rolled = roll.require_member(person.id)
     rolled.subscriber = wanted.subscriber
     rolls.touch(transaction, roll, rolled)
@@ -110,7 +124,7 @@ def set_subscriber(transaction: Transaction, rolls: Rolls, person: Person, wante
 
 def note_seen(transaction: Transaction, rolls: Rolls, person: Person, group: str, seen_seq: int) -> None:
     """A member has seen the log up to here."""
-    roll = rolls.require(transaction.connection, group)
+    roll = rolls.require(transaction, group)
     rolled = roll.of_participant(person.id)
     if rolled is not None and rolled.seen_seq < seen_seq <= roll.head_seq:
         rolled.seen_seq = seen_seq
@@ -122,11 +136,23 @@ def strike(transaction: Transaction, rolls: Rolls, roll: Roll, rolled: Rolled, r
     roll.strike(rolled)
     about = {"member": rolled.member, "name": rolled.name, "reason": reason}
     rolled.left_seq = rolls.say_as_hub(transaction, roll, GONE, about)
+    end_push(transaction, roll, rolled)
+
+
+def end_push(transaction: Transaction, roll: Roll, rolled: Rolled) -> None:
+    """Nothing is pushed any more to the subscriber of a member that is out, unless it is another member's too."""
+    others = (one for one in roll.members.values() if one.state != OUT)
+    if not rolled.subscriber or any(one.subscriber == rolled.subscriber for one in others):
+        return
+    # What was settled before is written while there is a subscription.
+    transaction.settle()
+    delete_subscription(transaction.connection, topic_of(roll.entry.name), rolled.subscriber)
+    transaction.is_catalogue_changed = True
 
 
 def remove(transaction: Transaction, rolls: Rolls, group: str, member: int) -> Rolled | None:
     """The hub takes a member off the roll because an operator says so; None if there is no such member."""
-    roll = rolls.require(transaction.connection, group)
+    roll = rolls.require(transaction, group)
     rolled = roll.members.get(member)
     if rolled is None or rolled.state == OUT or member == roll.hub_number:
         return None
@@ -134,18 +160,20 @@ def remove(transaction: Transaction, rolls: Rolls, group: str, member: int) -> R
     return rolled
 
 
-def leave(transaction: Transaction, rolls: Rolls, person: Person, group: str) -> tuple[Sent, str]:
-    """A hosted member leaves; a native one says that it will. And the subscriber that need not be served any more."""
-    roll = rolls.require(transaction.connection, group)
+def leave(transaction: Transaction, rolls: Rolls, person: Person, group: str) -> Sent:
+    """A hosted member leaves; a native one says that it will."""
+    roll = rolls.require(transaction, group)
     rolled = roll.require_member(person.id)
     if rolled.state == WAITS:
         strike(transaction, rolls, roll, rolled, "it never joined")
-        return Sent(seq=roll.head_seq), ""
+        return Sent(seq=roll.head_seq)
     if rolled.kind == NATIVE:
         seq = rolls.say_as_hub(transaction, roll, LEAVING, {"member": rolled.member, "name": rolled.name})
-        return Sent(seq=seq), ""
+        return Sent(seq=seq)
     after = roll.window.after(rolled.member, roll.head_seq, rolled.sent_seq)
-    return _say(transaction, rolls, roll, rolled, (after, LEFT)), rolled.subscriber
+    left = _say(transaction, rolls, roll, rolled, (after, LEFT))
+    end_push(transaction, roll, rolled)
+    return left
 
 
 def _say(

@@ -74,7 +74,7 @@ class People:
 
     def _forget(self, participant_id: int) -> None:
         self._changes += 1
-        for token, person in list(self._by_token.items()):
+        for token, person in self._by_token.copy().items():
             if person.id == participant_id:
                 self._by_token.pop(token, None)
 

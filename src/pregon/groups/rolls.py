@@ -19,8 +19,7 @@ from sqlalchemy import Connection, Row
 
 from pregon.causal.stamps import Stamp, decode_stamp, decode_stamps, encode_stamps
 from pregon.errors import NotFound, PregonError
-from pregon.groups import roll as roll_module
-from pregon.groups.roll import Roll, Rolled
+from pregon.groups.roll import MEMBERS_LEFT_BEHIND, Roll, Rolled
 from pregon.groups.tails import Tails
 from pregon.groups.window import Record, Window
 from pregon.limits import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX, GROUP_SEEN_BEHIND_MAX, MIB
@@ -253,7 +252,7 @@ def load_roll(connection: Connection, row: Row[Any]) -> Roll:
             window.load(record)
         first_seq = found[-1].last_seq + 1
     roll = Roll(row.id, row.topic_id, rows.entry_of(row), row.head_seq, row.numbered, window, row.pair or "")
-    for one in rows.list_members(connection, row.id, row.head_seq - roll_module.MEMBERS_LEFT_BEHIND):
+    for one in rows.list_members(connection, row.id, row.head_seq - MEMBERS_LEFT_BEHIND):
         roll.put(
             Rolled(
                 one.member,

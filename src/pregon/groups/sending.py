@@ -6,13 +6,15 @@ from typing import Any
 
 from pregon.causal.encoding import decode_control
 from pregon.causal.stamps import Stamp, decode_stamp, encode_stamps
+from pregon.clock import INSTANT_US_MAX
 from pregon.errors import BadRequest
+from pregon.groups.membership import end_push
 from pregon.groups.people import Person
 from pregon.groups.roll import JOINING as WAITS
 from pregon.groups.roll import Roll, Rolled
 from pregon.groups.rolls import Rolls, Words
 from pregon.limits import MESSAGE_ID_BYTES_MAX
-from pregon.model.group import HEADER_PREFIX, HOSTED, JOINED, MEMBER_KINDS, MESSAGE, topic_of
+from pregon.model.group import HEADER_PREFIX, HOSTED, JOINED, LEFT, MEMBER_KINDS, MESSAGE, topic_of
 from pregon.store.cursors import find_place
 from pregon.store.dedupe import find_published, remember_published
 from pregon.store.transaction import Transaction
@@ -29,11 +31,13 @@ def check_send(wanted: Send) -> None:
         raise BadRequest(f"an id has at most {MESSAGE_ID_BYTES_MAX} bytes")
     if wanted.answers:
         decode_stamp(wanted.answers)
+    if not 0 <= wanted.published_us <= INSTANT_US_MAX:
+        raise BadRequest(f"{wanted.published_us} is no time of publication: use microseconds since 1970")
 
 
 def send(transaction: Transaction, rolls: Rolls, person: Person, wanted: Send, body: bytes) -> Sent:
     """Store it, or recognise it."""
-    roll = rolls.require(transaction.connection, wanted.group)
+    roll = rolls.require(transaction, wanted.group)
     sender = roll.require_member(person.id)
     if wanted.answers:
         roll.require_known(decode_stamp(wanted.answers))
@@ -54,6 +58,8 @@ def _send_native(transaction: Transaction, rolls: Rolls, roll: Roll, sender: Rol
     if (sender.state == WAITS) != (wanted.kind == JOINED):
         raise BadRequest("the first message of a member is `joined`, and no other is")
     seq = rolls.say(transaction, roll, sender, after, _words(wanted, body))
+    if wanted.kind == LEFT:
+        end_push(transaction, roll, sender)
     return Sent(seq=seq, stamp=str(stamp), after=encode_stamps(after))
 
 

@@ -21,7 +21,6 @@ from pregon.causal.stamps import Stamp
 from pregon.errors import BadRequest
 from pregon.limits import GROUP_SEEN_BEHIND_MAX
 
-
 _NAMED_MAX = 400_000
 """Dependencies that the records of a window name together: in a large group where all speak at once it is shorter."""
 

@@ -12,17 +12,19 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from pregon.errors import Forbidden, NotFound, PregonError, TooLarge
+from pregon.errors import TooLarge
+from pregon.hub import private_topics
 from pregon.hub.access import NewKey, ShownKey
+from pregon.hub.hiding import hide
 from pregon.hub.hub import Hub
 from pregon.hub.options import LogRead
 from pregon.hub.pull import Pulled, PullRequest
 from pregon.hub.registry import Entry
 from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
 from pregon.hub.story import Reader, read_story
-from pregon.hub.way import Published, require_not_of_group, require_not_private
+from pregon.hub.way import Published, require_not_of_group
 from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Topic
+from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Subscription, Topic
 from pregon.model.message import Outgoing
 from pregon.model.subscription import Accounting, Cursor
 from pregon.model.trace import Story, TracePage, TraceQuery
@@ -58,10 +60,9 @@ class Gate:
     ) -> Ticket[Published]:
         """Store one message."""
         may_create = self._require_publisher(caller, topic, producer)
-        if caller.body_bytes_max is not None:
-            _require_size(caller, len(message.body))
+        _require_size(caller, len(message.body))
         ticket = self.hub.publish(topic, producer, message, published_us, may_create=may_create)
-        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+        return ticket if may_create else hide(ticket, caller, _publishing(topic, producer))
 
     def publish_many(
         self,
@@ -76,7 +77,7 @@ class Gate:
         for message in messages if caller.body_bytes_max is not None else ():
             _require_size(caller, len(message.body))
         ticket = self.hub.publish_many(topic, producer, messages, published_us, may_create=may_create)
-        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+        return ticket if may_create else hide(ticket, caller, _publishing(topic, producer))
 
     def publish_batch(
         self, caller: Caller, way: tuple[str, str], batch: pa.RecordBatch, session: str = "", number: int = 0
@@ -87,7 +88,7 @@ class Gate:
         if caller.body_bytes_max is not None:
             _require_size(caller, max(len(body) for body in batch.column("body").to_pylist()))
         ticket = self.hub.publish_batch(topic, producer, batch, session, number, may_create=may_create)
-        return ticket if may_create else _hide(ticket, caller, _publishing(topic, producer))
+        return ticket if may_create else hide(ticket, caller, _publishing(topic, producer))
 
     def _require_publisher(self, caller: Caller, topic: str, producer: str) -> bool:
         """Whether the caller may also make what it names; raises if it may not publish in this name at all."""
@@ -120,13 +121,13 @@ class Gate:
     ) -> Ticket[LogRead]:
         """Messages by number, first and last: for readers, and for who subscribed to the topic."""
         rules, subscribers = self._keyring.rules, None
-        require_not_private(caller, topic)
+        private_topics.require_not_private(caller, topic)
         if not rules.may(caller, READ):
             if not caller.subscribers:
                 rules.require(caller, READ)
             subscribers = caller.subscribers
         ticket = self.hub.read_log(topic, *numbers, messages_max, bytes_max, for_any_of=subscribers, is_whole=is_whole)
-        return ticket if subscribers is None else _hide(ticket, caller, f"the topic {topic}")
+        return ticket if subscribers is None else hide(ticket, caller, f"the topic {topic}")
 
     # Exceptions and replays.
 
@@ -167,7 +168,7 @@ class Gate:
 
     def _require_receiver(self, caller: Caller, topic: str, subscriber: str, scope: str = "") -> None:
         """Raises for one who is neither the subscriber nor has the scope."""
-        require_not_private(caller, topic)
+        private_topics.require_not_private(caller, topic)
         if not (self._keyring.rules.may_speak_for(caller, SUBSCRIBER, subscriber) or scope in caller.scopes):
             raise not_for(caller, _subscription(topic, subscriber))
 
@@ -175,35 +176,35 @@ class Gate:
         """The ticket; for who may not look around, "not there" and "not yours" are the same."""
         if self._keyring.rules.may(caller, READ):
             return ticket
-        return _hide(ticket, caller, _subscription(topic, subscriber))
+        return hide(ticket, caller, _subscription(topic, subscriber))
 
     def traces(self, caller: Caller, query: TraceQuery) -> Ticket[TracePage]:
         """Traces: all of them for readers, their own for producers and subscribers."""
-        if not self._keyring.rules.may(caller, READ):
-            if query.subscriber or (caller.subscribers and not query.producer):
-                query = msgspec.structs.replace(
-                    query, subscriber=sole_name(SUBSCRIBER, caller.subscribers, query.subscriber)
-                )
-                allowed = query.subscriber in caller.subscribers
-            elif caller.producers:
-                query = msgspec.structs.replace(query, producer=sole_name(PRODUCER, caller.producers, query.producer))
-                allowed = query.producer in caller.producers
-            else:
-                allowed = False
-            if not allowed:
-                self._keyring.rules.require(caller, READ)
+        if self._keyring.rules.may(caller, READ):
+            private_topics.require_not_private(caller, query.topic)
+            found = self.hub.traces(query)
+            return found if private_topics.may_see_private(caller) else private_topics.without_private(found)
+        allowed = False
+        if query.subscriber or (caller.subscribers and not query.producer):
+            name = sole_name(SUBSCRIBER, caller.subscribers, query.subscriber)
+            query, allowed = msgspec.structs.replace(query, subscriber=name), name in caller.subscribers
+        elif caller.producers:
+            name = sole_name(PRODUCER, caller.producers, query.producer)
+            query, allowed = msgspec.structs.replace(query, producer=name), name in caller.producers
+        if not allowed:
+            self._keyring.rules.require(caller, READ)
         return self.hub.traces(query)
 
     def story(self, caller: Caller, topic: str, seq: int) -> Ticket[Story]:
         """A message's whole story for readers and its producer; what concerns it for a subscriber of the topic."""
-        require_not_private(caller, topic)
+        private_topics.require_not_private(caller, topic)
         if self._keyring.rules.may(caller, READ):
             return self.hub.read(lambda connection: read_story(connection, topic, seq))
         if not caller.producers and not caller.subscribers:
             self._keyring.rules.require(caller, READ)
         reader = Reader(caller.producers, caller.subscribers)
         ticket = self.hub.read(lambda connection: read_story(connection, topic, seq, reader))
-        return _hide(ticket, caller, f"message {seq} of {topic}")
+        return hide(ticket, caller, f"message {seq} of {topic}")
 
     # The catalogue, keys and schemas.
 
@@ -212,6 +213,8 @@ class Gate:
         self._keyring.rules.require(caller, ADMIN)
         if isinstance(entry, Topic):
             require_not_of_group(entry.name)
+        elif isinstance(entry, Subscription):
+            private_topics.require_not_private(caller, entry.topic)
         return self.hub.create(entry)
 
     def update(
@@ -219,12 +222,14 @@ class Gate:
     ) -> Ticket[Entry]:
         """Change some fields of an entry."""
         self._keyring.rules.require(caller, ADMIN)
+        private_topics.require_entry_not_private(caller, kind, names)
         return self.hub.update(kind, names, values, expected)
 
     def delete(self, caller: Caller, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
         """Delete an entry."""
         self._keyring.rules.require(caller, ADMIN)
         require_not_of_group(names[0] if kind == "topic" and names else "")
+        private_topics.require_entry_not_private(caller, kind, names)
         return self.hub.delete(kind, names, expected)
 
     def grant(self, caller: Caller, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
@@ -236,10 +241,11 @@ class Gate:
         """One entry: any for readers, their own for producers and subscribers."""
         own = {PRODUCER: caller.producers, SUBSCRIBER: caller.subscribers, "subscription": caller.subscribers}
         if self._keyring.rules.may(caller, READ):
+            private_topics.require_entry_not_private(caller, kind, names)
             return self.hub.show(kind, names)
         if not names or names[-1] not in own.get(kind, ()):
             self._keyring.rules.require(caller, READ)
-        return _hide(self.hub.show(kind, names), caller, f"the {kind} {' '.join(names)}")
+        return hide(self.hub.show(kind, names), caller, f"the {kind} {' '.join(names)}")
 
     def list(
         self,
@@ -252,9 +258,11 @@ class Gate:
     ) -> Ticket[list[Entry]]:
         """A page of entries: any for readers, its own subscriptions for a subscriber."""
         is_own = kind == "subscription" and len(names) > 1 and names[1] in caller.subscribers
-        if not is_own:
-            self._keyring.rules.require(caller, READ)
-        return self.hub.list(kind, after=after, names=names, rows_max=rows_max)
+        if is_own or private_topics.may_see_private(caller):
+            return self.hub.list(kind, after=after, names=names, rows_max=rows_max)
+        self._keyring.rules.require(caller, READ)
+        private_topics.require_entry_not_private(caller, kind, names)
+        return self.hub.read(lambda connection: private_topics.list_others(connection, kind, after, names, rows_max))
 
     def create_key(self, caller: Caller, wanted: NewKey) -> Ticket[ShownKey]:
         """Make a key."""
@@ -281,11 +289,13 @@ class Gate:
     def set_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
         """Give a topic another schema."""
         self._keyring.rules.require(caller, ADMIN)
+        private_topics.require_not_private(caller, wanted.topic)
         return self.hub.set_schema(wanted)
 
     def compare_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
         """Whether a schema would accept all that the topic's schema of now does."""
         self._keyring.rules.require(caller, READ)
+        private_topics.require_not_private(caller, wanted.topic)
         return self.hub.compare_schema(wanted)
 
     def list_schemas(
@@ -293,6 +303,7 @@ class Gate:
     ) -> Ticket[Sequence[SchemaVersion]]:
         """The versions of a topic's schema."""
         self._keyring.rules.require(caller, READ)
+        private_topics.require_not_private(caller, topic)
         return self.hub.list_schemas(topic, before, rows_max)
 
     # Push.
@@ -331,20 +342,3 @@ def _subscription(topic: str, subscriber: str) -> str:
 def _require_size(caller: Caller, size_bytes: int) -> None:
     if caller.body_bytes_max is not None and size_bytes > caller.body_bytes_max:
         raise TooLarge(f"the body has {size_bytes} bytes; this key may send at most {caller.body_bytes_max}")
-
-
-def _hide(ticket: Ticket[Any], caller: Caller, what: str) -> Ticket[Any]:
-    """The same answer, but "there is none" and "not yours" become one: what nobody can tell apart."""
-    hidden: Ticket[Any] = Ticket()
-    hidden.give_up = ticket.abandon
-
-    def done(resolved: Ticket[Any]) -> None:
-        try:
-            hidden.resolve(resolved.value())
-        except (NotFound, Forbidden):
-            hidden.fail(not_for(caller, what))
-        except PregonError as error:
-            hidden.fail(error)
-
-    ticket.when_done(done)
-    return hidden

@@ -16,11 +16,9 @@ from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory, Rights
 from pregon.hub.schema_book import NOT_CHECKED, SchemaBook
 from pregon.model.batch import StoredBatch
-from pregon.model.group import PRIVATE_PREFIX, TOPIC_PREFIX
+from pregon.model.group import TOPIC_PREFIX
 from pregon.model.ids import NewId
 from pregon.model.message import Outgoing
-from pregon.security.callers import Caller
-from pregon.security.keys import ADMIN
 from pregon.store.transaction import Accepted, Transaction
 
 
@@ -47,12 +45,6 @@ def require_not_of_group(topic: str) -> None:
     """Raises Forbidden for the topic of a group: only its members send there, through the group."""
     if topic.startswith(TOPIC_PREFIX):
         raise Forbidden(f"{topic[:160]} belongs to a group: join the group, and send to it")
-
-
-def require_not_private(caller: Caller, topic: str) -> None:
-    """Raises Forbidden for the topic of a conversation of two, unless an administrator asks who showed that it is."""
-    if topic.startswith(TOPIC_PREFIX + PRIVATE_PREFIX) and ADMIN not in caller.scopes:
-        raise Forbidden(f"{topic[:160]} is a private conversation: it is for the two who have it")
 
 
 def is_named(message: Outgoing) -> bool:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 
 import msgspec
 
 from pregon.causal.message import CausalMessage
-from pregon.causal.stamps import Stamp, decode_stamps
+from pregon.causal.stamps import Stamp
 from pregon.client.calls import Pulled
 from pregon.errors import AnswerMalformed
 from pregon.limits import GROUP_NUMBER_MAX
@@ -45,8 +46,11 @@ def _records_of(batch: StoredBatch, topic: str) -> list[CausalMessage]:
         raise AnswerMalformed("a message of the group has other headers than this benchmark sends")
     values = headers.items.to_pylist()
     stamps, afters = _decode_names(" ".join(values[1::3])), values[2::3]
-    # Messages that are sent at once name the same ones: each text is read once.
-    decoded = {text: decode_stamps(text) for text in set(afters)}
+    # Messages that are sent at once name the same ones: each name is read once.
+    names = {text: tuple(text.split(" ")) if text else () for text in set(afters)}
+    words = list(set(chain.from_iterable(names.values())))
+    read = dict(zip(words, _decode_names(" ".join(words)), strict=True)) if words else {}
+    decoded = {text: tuple(map(read.__getitem__, of)) for text, of in names.items()}
     bodies = map(Arrived, values[0::3], batch.messages(topic))
     return list(map(CausalMessage, stamps, map(decoded.__getitem__, afters), bodies))
 

@@ -33,8 +33,9 @@ MEMBERS = (10, 100, 1_000)
 HELD = (10, 100, 1_000, 10_000)
 SCANNED_HELD_MAX = 1_000
 """More would take the scanned queue minutes."""
-_MESSAGES = 4_000
+_MESSAGES = 2_000
 _UNDER_WAY = 8
+_ROUNDS_HELD = 3
 _SHUFFLED_WITHIN = 200
 """How far a message may come from its place."""
 
@@ -174,7 +175,7 @@ def measure_held_back(run: Run) -> None:
             feeds = {name: partial(_feed_times, _observer, make(count), times)}
             if count <= SCANNED_HELD_MAX:
                 feeds[f"{name}, scanned"] = partial(_feed_times, ScannedMember, make(count), max(1, 100 // count))
-            took = in_turns(2 if run.plan.quick else ROUNDS, feeds)
+            took = in_turns(2 if run.plan.quick else _ROUNDS_HELD, feeds)
             for one, values in took.items():
                 results[one][str(count)] = [value * 1e6 for value in values]
     run.results["groups_held_back_us"] = results

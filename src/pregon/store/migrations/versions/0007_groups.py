@@ -13,6 +13,12 @@ _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 def upgrade() -> None:
     """Create them."""
+    _create_participants()
+    _create_groups()
+    _create_members()
+
+
+def _create_participants() -> None:
     op.create_table(
         "participant",
         sa.Column("id", _ID, primary_key=True),
@@ -24,6 +30,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("folded", name="uq_participant_folded"),
         sqlite_autoincrement=True,
     )
+
+
+def _create_groups() -> None:
     op.create_table(
         "causal_group",
         sa.Column("id", _ID, primary_key=True),
@@ -50,6 +59,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("pair", name="uq_causal_group_pair"),
         sqlite_autoincrement=True,
     )
+
+
+def _create_members() -> None:
     op.create_table(
         "group_member",
         sa.Column(

@@ -1,0 +1,72 @@
+"""The topics of private conversations: for the two who have them, through the group, and through no other door.
+
+An administrator who shows a token with the scope `admin` sees them like all others. That a hub is open, so that anybody
+administers it, is not enough.
+
+Promises:
+- The answer to who may not see one does not depend on whether it exists.
+- Pages are as full without them as with them: who follows a list to its end misses nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from pregon.errors import Forbidden
+from pregon.hub.registry import Entry, list_entries
+from pregon.model.catalog import Subscription, Topic
+from pregon.model.group import PRIVATE_PREFIX, TOPIC_PREFIX
+from pregon.model.trace import TracePage
+from pregon.security.callers import Caller
+from pregon.security.keys import ADMIN
+from pregon.store.ticket import Ticket, then
+
+_PREFIX = TOPIC_PREFIX + PRIVATE_PREFIX
+_AFTER_ALL = _PREFIX[:-1] + chr(ord(_PREFIX[-1]) + 1)
+"""Follows every name with the prefix, and is no name itself."""
+_KINDS = ("topic", "subscription", "schema")
+"""What is named by its topic first."""
+
+
+def may_see_private(caller: Caller) -> bool:
+    """Whether the caller has shown that it administers the hub."""
+    return ADMIN in caller.scopes
+
+
+def require_not_private(caller: Caller, topic: str) -> None:
+    """Raises Forbidden for the topic of a conversation of two, unless an administrator asks who showed that it is."""
+    if topic.startswith(_PREFIX) and not may_see_private(caller):
+        raise Forbidden(f"{topic[:160]} is a private conversation: it is for the two who have it")
+
+
+def require_entry_not_private(caller: Caller, kind: str, names: Sequence[str]) -> None:
+    """The same for an entry that is named by its topic."""
+    if kind in _KINDS and names:
+        require_not_private(caller, names[0])
+
+
+def list_others(
+    connection: Connection, kind: str, after: tuple[str, ...], names: tuple[str, ...], rows_max: int
+) -> list[Entry]:
+    """A page of entries, without those of private conversations."""
+    page = list_entries(connection, kind, after=after, names=names, rows_max=rows_max)
+    shown = [one for one in page if not _topic_of(one).startswith(_PREFIX)]
+    if len(shown) == len(page) or names[:1] not in ((), ("",)):
+        return shown
+    # They stand together by name: what comes before them is there, and the page is filled with what comes after them.
+    before = [one for one in shown if _topic_of(one) < _PREFIX]
+    rest = list_entries(connection, kind, after=(_AFTER_ALL,), names=names, rows_max=rows_max)
+    return [*before, *rest][: max(1, rows_max)]
+
+
+def _topic_of(entry: Entry) -> str:
+    if isinstance(entry, Subscription):
+        return entry.topic
+    return entry.name if isinstance(entry, Topic) else ""
+
+
+def without_private(ticket: Ticket[TracePage]) -> Ticket[TracePage]:
+    """A page of traces without those of private conversations; it may be short, and says where to go on as before."""
+    return then(ticket, lambda page: TracePage((one for one in page if not one.topic.startswith(_PREFIX)), page.next))
