@@ -190,6 +190,22 @@ def test_a_copy_that_may_not_be_delivered_either_changes_nothing() -> None:
     assert [(gap.member, gap.last) for gap in leo.gaps()] == [(8, 1000)]
 
 
+def test_what_is_said_may_follow_from_what_is_shown_later() -> None:
+    leo = Member(3)
+    leo.receive(message("1:1"))
+
+    leo.follow(Stamp(2, 2))
+    said = leo.broadcast()
+
+    assert said.after == (Stamp(1, 1), Stamp(2, 2))
+    assert names(leo.receive(message("4:1"))) == ["4:1"]
+    assert names([*leo.receive(message("2:1", "4:1")), *leo.receive(message("2:2"))]) == ["2:1", "2:2"]
+    # 4:1 was before what it said, though it was shown later: nobody here can tell.
+    assert leo.history.relation(said.stamp, Stamp(4, 1)) is Relation.FORGOTTEN
+    leo.follow(Stamp(2, 1))
+    assert leo.broadcast().after == (Stamp(2, 2),)
+
+
 def test_what_is_given_up_is_asked_for_again() -> None:
     leo = Member(3)
     leo.receive(message("1:1", "8:1000"))

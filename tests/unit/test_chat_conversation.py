@@ -36,6 +36,28 @@ def test_history_and_events_are_not_unread() -> None:
     assert len(obras.lines) == 2
 
 
+def test_what_was_said_since_the_last_time_is_unread() -> None:
+    play = Play()
+    obras = play.open("obras", is_shown=False)
+    obras.read_seq = 7
+
+    for number, seq in ((1, 6), (2, 7), (3, 8), (4, 9)):
+        play.hear(play.event(GroupMessage, f"3:{number}", is_history=True, seq=seq), obras)
+    play.hear(play.event(GroupMessage, "2:1", is_history=True, seq=10), obras)
+
+    assert obras.unread == 2, "not what was seen, nor what one said oneself"
+    play.conversation.show_room(obras)
+    assert obras.seen_seq == 10
+
+
+def test_what_comes_while_a_room_is_shown_is_seen() -> None:
+    play = Play()
+
+    play.hear(play.event(GroupMessage, "3:1", seq=5))
+
+    assert play.room.seen_seq == 5
+
+
 def test_an_own_line_is_shown_at_once_and_told_when_it_is_stored() -> None:
     play = Play()
 

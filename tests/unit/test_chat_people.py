@@ -38,6 +38,18 @@ def test_what_was_not_sent_is_kept(tmp_path: Path) -> None:
     assert found.unsent == unsent
 
 
+def test_what_was_seen_is_kept_of_rooms_that_are_not_open_too(tmp_path: Path) -> None:
+    ana = people(tmp_path).add("ana", "t")
+    ana.keep("ana", [], {"plaza": 7, "obras": 3})
+    ana.keep("ana", [], {"plaza": 9})
+    ana.release()
+
+    found = people(tmp_path).find()
+
+    assert found is not None
+    assert found.seen == {"plaza": 9, "obras": 3}
+
+
 def test_only_its_owner_may_read_what_is_kept(tmp_path: Path) -> None:
     person = people(tmp_path).add("ana", "secret")
     person.keep("ana", [])

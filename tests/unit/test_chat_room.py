@@ -64,9 +64,9 @@ def test_nobody_can_type_what_looks_like_an_event(text: str) -> None:
     assert "\n" not in describe("en", play.room, typed)
     assert event.kind is Kind.LEFT
     assert typed.kind is Kind.MESSAGE
-    drawn_event, drawn_typed = (draw_line("en", play.room, one) for one in placed)
-    assert any("italic" in str(span.style) for span in drawn_event.spans)
-    assert not any("italic" in str(span.style) for span in drawn_typed.spans)
+    drawn_event, drawn_typed = (draw_line("en", play.room, one).right for one in placed)
+    assert "italic" in str(drawn_event.style)
+    assert not any("italic" in str(style) for style in (drawn_typed.style, *(one.style for one in drawn_typed.spans)))
     assert drawn_typed.plain.index("eva") < drawn_typed.plain.index("luis")
 
 
@@ -76,7 +76,7 @@ def test_markup_in_a_text_is_shown_and_not_obeyed() -> None:
     play.say("3:1", "[bold red]alarma[/] [link=http://x]y[/link]")
 
     drawn = draw_line("en", play.room, play.room.placed(in_threads=False)[0])
-    assert "[bold red]alarma[/] [link=http://x]y[/link]" in drawn.plain
+    assert "[bold red]alarma[/] [link=http://x]y[/link]" in str(drawn)
 
 
 def test_messages_that_are_no_longer_kept_are_told_by_their_numbers() -> None:
@@ -161,7 +161,7 @@ def test_threads_however_deep_are_drawn() -> None:
     threads = play.room.placed(in_threads=True)
 
     assert [one.depth for one in threads] == list(range(1_499))
-    assert len(draw_line("en", play.room, threads[-1]).plain) < 60
+    assert len(str(draw_line("en", play.room, threads[-1]))) < 60
 
 
 # Concurrent messages.
@@ -177,7 +177,7 @@ def test_messages_that_did_not_know_of_each_other_are_concurrent() -> None:
     found = play.room.mark_concurrent(stamp_of("3:1"))
 
     assert found == [stamp_of("4:1")]
-    marks = [draw_line("en", play.room, one).plain for one in play.room.placed(in_threads=False)]
+    marks = [str(draw_line("en", play.room, one)) for one in play.room.placed(in_threads=False)]
     assert [mark[13:15] for mark in marks] == ["  ", "▶ ", "∥ ", "  "]
 
 

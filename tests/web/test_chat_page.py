@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess
 
-from .chat_people import REFUSED_BY_HUB, Person
+from .chat_people import REFUSED_BY_HUB, Person, checked
 from .conftest import OpenPage
 from .visitors import Language
 
@@ -141,7 +141,7 @@ def test_a_link_to_a_room_leads_into_it_and_one_with_a_slip_makes_none(
 
     luis.page.goto(f"{luis.address}/chat#{topic}-slip")
     luis.choose_name(luis.name)
-    expect(luis.page.locator("#room-error")).not_to_be_empty()
+    expect(luis.page.locator("#room-error")).to_have_text(f"No hay ninguna sala «{topic}-slip».")
     luis.page.goto(f"{luis.address}/chat#{topic}")
     expect(luis.page.locator("#title")).to_have_text(topic)
     luis.page.evaluate("location.hash = '%E0%A4%A'")
@@ -152,22 +152,37 @@ def test_a_link_to_a_room_leads_into_it_and_one_with_a_slip_makes_none(
 
 
 def test_a_hub_that_asks_for_keys_is_told_one(make_hub: MakeHub, open_page: OpenPage) -> None:
-    hub = make_hub(require_keys="true").start()
-    with httpx.Client(base_url=f"http://{hub.addresses.http}") as client:
-        key = client.post("/v1/tokens", json={"name": "boss", "scopes": ["admin"]}).raise_for_status().json()["secret"]
-    ana = Person(open_page("Ana"), hub.addresses.http)
-    ana.visitor.allow(f"{REFUSED_BY_HUB}|WebSocket connection to .* failed")
+    hub = make_hub(require_keys="true", auto_create="false").start()
+    admin_key = make_token(hub, "boss", "admin", "")
+    reader_key = make_token(hub, "reader", "read", admin_key)
+    ana, luis = (Person(open_page(name), hub.addresses.http) for name in ("Ana", "Luis"))
 
-    ana.page.goto(f"{ana.address}/chat")
-    expect(ana.page.locator("#entry-key")).to_be_hidden()
-    ana.choose_name(ana.name)
-    expect(ana.page.locator("#entry-key")).to_be_visible()
-    ana.page.locator("#entry-key").fill(key)
-    ana.choose_name(ana.name)
+    for person, key in ((ana, admin_key), (luis, reader_key)):
+        person.visitor.allow(f"{REFUSED_BY_HUB}|WebSocket connection to .* failed")
+        person.page.goto(f"{person.address}/chat")
+        expect(person.page.locator("#entry-key")).to_be_hidden()
+        person.choose_name(person.name)
+        for tried in ("nonsense", key):
+            expect(person.page.locator("#entry-error")).to_contain_text("Esta central pide una clave")
+            person.page.locator("#entry-key").fill(tried)
+            person.choose_name(person.name)
+        expect(person.page.locator("#self-name")).to_have_text(person.name)
     ana.go_to("plaza")
-    ana.write("hola")
+    luis.page.locator("#room-name").fill("otra")
+    luis.page.locator("#room-name").press("Enter")
+    expect(luis.page.locator("#room-error")).to_contain_text("solo las crea quien administra la central")
+    luis.go_to("plaza")
+    luis.write("hola")
 
     ana.wait_for("hola")
+
+
+def make_token(hub: HubProcess, name: str, scope: str, admin_key: str) -> str:
+    """A key of the hub, made with an administrator's; the first one by anybody."""
+    headers = {"Authorization": f"Bearer {admin_key}"} if admin_key else {}
+    with httpx.Client(base_url=f"http://{hub.addresses.http}", headers=headers) as client:
+        made = checked(client.post("/v1/tokens", json={"name": name, "scopes": [scope]}))
+        return str(made["secret"])
 
 
 def test_nothing_but_its_own_files_may_run(hub: HubProcess) -> None:

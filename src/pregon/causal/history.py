@@ -88,7 +88,7 @@ class History:
         self._entries[stamp] = _Entry(self._count, message.after, marks)
 
     def skip(self, member: int, number: int) -> None:
-        """Messages of a member up to a number will never be delivered: what led through them is not known."""
+        """Messages of a member up to a number are passed over, for good or for now: nobody knows what led through them."""
         self._skipped.pop(member, None)
         self._skipped[member] = number
         if len(self._skipped) > _SKIPPED_MAX:

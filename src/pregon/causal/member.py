@@ -122,6 +122,12 @@ class Member:
             self.held.dropped += 1
         return []
 
+    def follow(self, stamp: Stamp) -> None:
+        """What is said next follows from a message that was not delivered here, or not yet."""
+        if stamp.number > self.clock.get(stamp.member, 0):
+            self.frontier[stamp.member] = max(stamp.number, self.frontier.get(stamp.member, 0))
+            self.history.skip(*stamp)
+
     def advance(self, member: int, number: int) -> list[Delivery]:
         """Count a member's messages up to a number as delivered: they were before our time, or are lost for good.
 

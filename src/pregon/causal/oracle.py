@@ -40,6 +40,8 @@ class Violation(msgspec.Struct, frozen=True):
     process: int
     stamp: Stamp
     detail: str
+    cause: Stamp | None = None
+    """What should have been before, where that is what is wrong."""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.stamp} at {self.process}: {self.detail}"
@@ -90,9 +92,14 @@ class Oracle:
         begun = self._of(process)
         for sender, number in {**dict.fromkeys(self._forgotten, len(self._stamps)), **clock}.items():
             self._excuse(begun, sender, number)
-        for stamp in told:
+        self.told(process, told)
+
+    def told(self, process: int, stamps: Iterable[Stamp]) -> None:
+        """What a process does from now on follows from these messages, though it was not shown them."""
+        here = self._of(process)
+        for stamp in stamps:
             index = self._index[stamp]
-            begun.past |= 1 << index | self._past[index]
+            here.past |= 1 << index | self._past[index]
 
     def sent(self, process: int, stamp: Stamp, body: Any = None, after: Iterable[Stamp] | None = None) -> None:
         """A process sent a message, which names these as its predecessors, if that is to be judged."""
@@ -132,7 +139,8 @@ class Oracle:
         if early and here.missed:
             early &= self._reach([index], here.missed, here.has)
         if early:
-            self._report("out_of_order", process, stamp, f"before {self._name(early)}, from which it follows")
+            cause = self._name(early)
+            self._report("out_of_order", process, stamp, f"before {cause}, from which it follows", cause)
         if stamp.number != here.last.get(stamp.member, 0) + 1:
             self._report("not_fifo", process, stamp, f"after number {here.last.get(stamp.member, 0)} of its sender")
         here.has |= bit
@@ -265,10 +273,10 @@ class Oracle:
     def _name(self, bits: int) -> Stamp:
         return self._stamps[(bits & -bits).bit_length() - 1]
 
-    def _report(self, kind: str, process: int, stamp: Stamp, detail: str) -> None:
+    def _report(self, kind: str, process: int, stamp: Stamp, detail: str, cause: Stamp | None = None) -> None:
         self.counts[kind] += 1
         if len(self.violations) < VIOLATIONS_MAX:
-            self.violations.append(Violation(kind, process, stamp, detail))
+            self.violations.append(Violation(kind, process, stamp, detail, cause))
 
 
 def _list(stamps: Iterable[Stamp]) -> str:

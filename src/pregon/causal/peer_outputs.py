@@ -159,6 +159,12 @@ class Forgotten(msgspec.Struct, frozen=True, tag=True):
     member: int
 
 
-Shown = Delivered | Joined | Left | Gone | Missed | Forgotten
+class Passed(msgspec.Struct, frozen=True, tag=True):
+    """A message that is nothing to the application, but that later ones follow from; only told to who shows later."""
+
+    message: CausalMessage
+
+
+Shown = Delivered | Joined | Left | Gone | Missed | Forgotten | Passed
 """What the application is shown, or is told when all before it was shown, in causal order."""
-Output = Send | Delivered | Joined | Left | Gone | Missed | Forgotten | Inside | Refused
+Output = Send | Delivered | Joined | Left | Gone | Missed | Forgotten | Passed | Inside | Refused

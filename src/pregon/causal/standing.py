@@ -35,6 +35,7 @@ from pregon.causal.peer_outputs import (
     Left,
     Missed,
     Output,
+    Passed,
     PeerCounts,
     PeerOptions,
     Send,
@@ -133,10 +134,12 @@ class Standing:
             plain = CausalMessage(message.stamp, message.after, sealed.body)
             if sealed.kind == ORDINARY:
                 outputs.append(Delivered(Delivery(plain, delivery.waited_for)))
-            elif sealed.kind == GONE:
-                outputs.extend(self._take_gone(plain, now_ms))
-            elif message.stamp.member != self.me:
-                outputs.extend(self._take_change(sealed.kind, plain, now_ms))
+            else:
+                take = self._take_gone if sealed.kind == GONE else self._take_change
+                changes = take(sealed.kind, plain, now_ms) if message.stamp.member != self.me else []
+                if self.voice is not self.member and not any(isinstance(one, Joined | Left | Gone) for one in changes):
+                    outputs.append(Passed(plain))
+                outputs.extend(changes)
         if self.phase is Phase.LEAVING:
             # Who has left wants to see no more; it only stays until the others have its last messages.
             return [output for output in outputs if isinstance(output, Send)]
@@ -200,10 +203,13 @@ class Standing:
                 return [Joined(stamp.member, introduction.name, message)]
         return []
 
-    def _take_gone(self, message: CausalMessage, now_ms: float) -> list[Output]:
+    def _take_gone(self, kind: int, message: CausalMessage, now_ms: float) -> list[Output]:
         who, _ = decode_gone(message.body)
         if who == self.me:
             if self.phase is Phase.IN:
+                if self.voice is not self.member:
+                    # Whoever sees the answer has seen this before, also if the application here has not yet.
+                    self.voice.follow(message.stamp)
                 return self.come_in(BACK, now_ms)
             self.must_say_back = True
             return []

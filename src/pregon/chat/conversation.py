@@ -107,7 +107,7 @@ class Conversation:
     def show_room(self, room: Room) -> None:
         """Show this one."""
         self.shown = room
-        room.unread = 0
+        room.see()
         self.audience.show_rooms()
 
     def find_room(self, title: str) -> Room | None:
@@ -136,7 +136,9 @@ class Conversation:
             # What came now may be concurrent too.
             room.mark_concurrent(room.marked)
         self.audience.show_line(room, line)
-        if room is not self.shown and not line.is_history and line.is_message:
+        if room is self.shown:
+            room.seen_seq = max(room.seen_seq, line.seq)
+        elif room.is_news(line):
             room.unread += 1
             self.audience.show_rooms()
 

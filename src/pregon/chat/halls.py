@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 
-from pregon.causal.stamps import decode_stamp
+from pregon.causal.stamps import Stamp, decode_stamp
 from pregon.chat.asking import ask_memberships, join_hosted
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import Say
@@ -19,7 +19,7 @@ from pregon.chat.member import RoomMember
 from pregon.chat.people import Person, Unsent
 from pregon.chat.room import Room
 from pregon.client import AsyncClient
-from pregon.errors import BadRequest, PregonError, Rejected, Unavailable
+from pregon.errors import BadRequest, PregonError, Unavailable
 from pregon.model.group import Membership
 
 
@@ -35,15 +35,15 @@ class Halls:
         self._sent_before: dict[str, tuple[int, int]] = {}
         """Of each room: as which member one came back, and how many of its messages the hub had then."""
         self._left: set[str] = set()
-        self._not_sent: list[Unsent] = []
-        """Of the last time, in rooms that are not open."""
+        self._left_over = person.unsent
+        """Of the last time, until it is sent."""
         self._opening = asyncio.Lock()
         """One after another: who joins twice at once would be two members."""
 
     @property
     def unsent(self) -> list[Unsent]:
         """What the hub has not acknowledged."""
-        return [*self._not_sent, *(one for member in self._members.values() for one in member.unsent)]
+        return [*self._left_over, *(one for member in self._members.values() for one in member.unsent)]
 
     def of(self, room: Room | None) -> RoomMember | None:
         """The member of a room."""
@@ -52,7 +52,8 @@ class Halls:
     def keep(self) -> None:
         """Write down what was not sent, so that a crash does not lose it."""
         with contextlib.suppress(OSError):
-            self.person.keep(self._conversation.name, self.unsent)
+            seen = {member.room.name: member.room.seen_seq for member in self._members.values()}
+            self.person.keep(self._conversation.name, self.unsent, seen)
 
     def called(self, name: str) -> None:
         """The hub knows the person by this name."""
@@ -66,16 +67,17 @@ class Halls:
         """Where the hub says that one is a member."""
         return (await ask_memberships(self._client, self.person.token)).groups
 
-    async def open(self, name: str, with_: str = "", *, is_back: bool, is_shown: bool) -> None:
-        """Be in a room; raises what the hub has against it."""
+    async def open(self, name: str, with_: str = "", *, is_back: bool, is_shown: bool) -> bool:
+        """Be in a room; whether one was not before. Raises what the hub has against it."""
         async with self._opening:
-            await self._open(name, with_, is_back=is_back, is_shown=is_shown)
-
-    async def _open(self, name: str, with_: str, *, is_back: bool, is_shown: bool) -> None:
-        if name in self._members:
+            if name not in self._members:
+                await self._open(name, with_, is_back=is_back, is_shown=is_shown)
+                return True
             if is_shown:
                 self._conversation.show_room(self._members[name].room)
-            return
+            return False
+
+    async def _open(self, name: str, with_: str, *, is_back: bool, is_shown: bool) -> None:
         token = self.person.token
         if is_back:
             # A group that lives in several hubs cannot do that: there one comes back as another member.
@@ -85,20 +87,26 @@ class Halls:
         group = await self._client.join(name, token=token, history=True)
         self._left.discard(name)
         room = self._conversation.open_room(name, with_, is_shown=is_shown)
+        # What somebody said to open a private conversation is news, though it is from before one came.
+        room.read_seq = room.seen_seq = self.person.seen.get(name, 0)
+        if not with_ and name not in self.person.seen:
+            room.read_seq = None
         member = self._members[name] = RoomMember(self._conversation, room, group, self.keep)
         self._tasks[name] = asyncio.create_task(self._attend(member))
 
-    async def open_all(self, memberships: Iterable[Membership]) -> None:
-        """Be in all the rooms of which one is a member; raises Unavailable."""
+    async def open_all(self, memberships: Iterable[Membership], *, is_told: bool = False) -> None:
+        """Be in all the rooms of which one is a member, and tell of conversations if so wanted; raises Unavailable."""
         for one in memberships:
-            if one.group in self._members or one.group in self._left:
-                continue
+            with_ = ", ".join(one.others)
             try:
-                await self.open(one.group, ", ".join(one.others), is_back=True, is_shown=False)
+                is_new = await self.open(one.group, with_, is_back=True, is_shown=False)
             except Unavailable:
                 raise
             except PregonError as error:
                 self._conversation.notice("room_over", room=one.group, reason=str(error))
+            else:
+                if is_new and is_told and one.is_private:
+                    self._conversation.notice("private_open", name=with_)
 
     def begin_look(self) -> frozenset[str]:
         """The hub is about to be asked for memberships: the rooms whose leaving its answer will know of."""
@@ -107,18 +115,14 @@ class Halls:
     async def open_new(self, memberships: Iterable[Membership], trusted: frozenset[str]) -> None:
         """The hub says where one is a member."""
         self._left -= trusted
-        found = [one for one in memberships if one.group not in self._members and one.group not in self._left]
-        await self.open_all(found)
-        for one in found:
-            if one.is_private and one.group in self._members and self._members[one.group].room.unread:
-                self._conversation.notice("private_open", name=", ".join(one.others))
+        await self.open_all([one for one in memberships if one.group not in self._left], is_told=True)
 
     async def _attend(self, member: RoomMember) -> None:
         """What goes on in a room, until it is over."""
         sending = asyncio.create_task(member.see_to_it())
         try:
             await member.hear()
-        except Rejected as error:
+        except PregonError as error:
             self._conversation.notice("room_over", room=member.room.title, reason=str(error))
             self._forget(member)
             await member.group.close()
@@ -150,20 +154,21 @@ class Halls:
                 while not all(member.has_shown_past for member in self._members.values()):
                     await asyncio.sleep(0.01)
 
-    def send_what_was_left(self, unsent: Iterable[Unsent]) -> None:
+    def send_what_was_left(self) -> None:
         """Send the lines of the last time that the hub has not."""
         count = 0
-        for one in unsent:
+        while self._left_over:
+            one = self._left_over.pop(0)
             member = self._members.get(one.room)
-            if member is None:
-                self._not_sent.append(one)
-                continue
             came_back_as, number = self._sent_before.get(one.room, (0, 0))
             if one.member == came_back_as and one.number <= number:
-                continue
-            answers = decode_stamp(one.answers) if one.answers else None
-            member.say(Say(one.text, answers))
-            count += 1
+                continue  # The hub had it, and only its answer was lost.
+            if member is None:
+                reason = self._conversation.say("room_unknown", room=one.room)
+                self._conversation.notice("not_sent", reason=f"{reason}: {one.text}")
+            else:
+                member.say(Say(one.text, _stamp_of(one.answers)))
+                count += 1
         if count:
             self._conversation.notice("sent_now", count=count)
         self.keep()
@@ -175,3 +180,10 @@ class Halls:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         for member in self._members.values():
             await member.group.close()
+
+
+def _stamp_of(text: str) -> Stamp | None:
+    try:
+        return decode_stamp(text)
+    except BadRequest:
+        return None

@@ -1,4 +1,4 @@
-"""Who one was on a hub, kept between two chats: the name, the token, and the lines that were not sent.
+"""Who one was on a hub, kept between two chats: the name, the token, what was not sent, and what was seen.
 
     DATA/pregon/chat/HUB/ID.json     one person; only its owner may read it, because the token is a secret
     DATA/pregon/chat/HUB/ID.lock     held by the chat that is that person now
@@ -17,12 +17,15 @@ import fcntl
 import hashlib
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 from pregon.clock import wall_us
 from pregon.errors import SettingsInvalid
+from pregon.limits import GROUPS_OF_PARTICIPANT_MAX
 from pregon.model.group import fold_nick
 
 PEOPLE_MAX = 1_000
@@ -51,6 +54,7 @@ class _Kept(msgspec.Struct):
     token: str
     used_us: int = 0
     unsent: list[Unsent] = []
+    seen: dict[str, int] = {}
     version: int = 1
 
 
@@ -77,9 +81,16 @@ class Person:
         """What was not sent the last time."""
         return list(self._kept.unsent)
 
-    def keep(self, name: str, unsent: list[Unsent]) -> None:
-        """Write how it stands now."""
+    @property
+    def seen(self) -> Mapping[str, int]:
+        """Of each room, up to which number of the hub's log it was seen."""
+        return self._kept.seen
+
+    def keep(self, name: str, unsent: list[Unsent], seen: Mapping[str, int] = MappingProxyType({})) -> None:
+        """Write how it stands now; of rooms that are not in `seen`, what is known stays."""
         self._kept.name, self._kept.unsent = name, unsent[:UNSENT_MAX]
+        together = {**self._kept.seen, **seen}
+        self._kept.seen = dict(list(together.items())[-GROUPS_OF_PARTICIPANT_MAX:])
         self._kept.used_us = wall_us()
         _write(self._path, self._kept)
 

@@ -62,6 +62,8 @@ class Line:
     text: str = ""
     answers: Stamp | None = None
     at_us: int = 0
+    seq: int = 0
+    """Its number in the hub's log; 0 of an own one."""
     old: str = ""
     first: int = 0
     last: int = 0
@@ -107,6 +109,7 @@ def line_of(event: Event, me: int) -> Line | None:
         clean(event.text) if isinstance(event, GroupMessage) else "",
         event.answers if isinstance(event, GroupMessage) else None,
         event.at_us,
+        event.seq,
         clean(event.old) if isinstance(event, MemberRenamed) else "",
         is_mine=event.member == me,
         is_history=event.is_history,
@@ -122,6 +125,10 @@ class Room:
         self.me = 0
         """The own number in it."""
         self.unread = 0
+        self.seen_seq = 0
+        """Up to where the person has seen it, as numbers of the hub's log."""
+        self.read_seq: int | None = None
+        """Up to where the person had seen it the last time; None if all that was said before counts as seen."""
         self.members: tuple[GroupMember, ...] = ()
         self.marked: Stamp | None = None
         """The message whose concurrent ones are marked."""
@@ -154,6 +161,16 @@ class Room:
                     self._by_stamp.pop(oldest.stamp, None)
             del self._lines[:_LINES_DROPPED]
         return True
+
+    def is_news(self, line: Line) -> bool:
+        """Whether a line is something that the person has not seen, and would want to."""
+        is_old = line.is_history and (self.read_seq is None or line.seq <= self.read_seq)
+        return line.is_message and not line.is_mine and not is_old
+
+    def see(self) -> None:
+        """The person has seen all of it."""
+        self.unread = 0
+        self.seen_seq = max((line.seq for line in self._lines), default=self.seen_seq)
 
     def take_back(self, line: Line) -> None:
         """It was refused by the hub, and its name may be another's: it stays, marked, without the name."""

@@ -21,7 +21,7 @@ from textual.widgets.option_list import Option
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import TEXT_CHARACTERS_MAX, Concurrent
 from pregon.chat.room import Line, Placed, Room
-from pregon.chat.screen_parts import draw_line, draw_member, draw_room, look_of
+from pregon.chat.screen_parts import Drawn, draw_line, draw_member, draw_room, look_of
 from pregon.chat.talk import Talk
 from pregon.errors import PregonError
 
@@ -231,10 +231,7 @@ class ChatScreen(App[None], inherit_bindings=False):
         if shown is not None:
             you = self.conversation.say("you")
             ordered = sorted(shown.members, key=lambda one: (not one.is_here, one.name.casefold()))
-            language = self.conversation.language
-            members.add_options(
-                Option(draw_member(language, one, is_me=one.number == shown.me, you=you)) for one in ordered
-            )
+            members.add_options(Option(draw_member(one, is_me=one.number == shown.me, you=you)) for one in ordered)
 
     def _draw_notices(self) -> None:
         self.query_one("#notices", Static).update(Text("\n".join(self._notices)))
@@ -256,6 +253,6 @@ class ChatScreen(App[None], inherit_bindings=False):
         if is_at_end:
             said.scroll_end(animate=False)
 
-    def _draw_one(self, placed: Placed) -> Text:
+    def _draw_one(self, placed: Placed) -> Drawn:
         assert self.conversation.shown is not None, "a line is of a room"
         return draw_line(self.conversation.language, self.conversation.shown, placed)

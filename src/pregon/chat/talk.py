@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pregon.chat.asking import ask_memberships
@@ -26,7 +27,7 @@ from pregon.chat.input_line import Join, read_line
 from pregon.chat.people import People, Person
 from pregon.client import AsyncClient
 from pregon.clock import monotonic_ms
-from pregon.errors import PregonError, Unavailable
+from pregon.errors import PregonError, Rejected, Unavailable
 
 LINES_WAITING_MAX = 1_000
 """Lines that were typed and not yet carried out."""
@@ -94,44 +95,49 @@ class Talk:
     async def run(self) -> None:
         """Chat until somebody quits; raises what the hub has against it."""
         client = self._wanted.open_client(None)
+        over = asyncio.ensure_future(self._over.wait())
+        chat = asyncio.ensure_future(self._chat(client))
         try:
-            over = asyncio.ensure_future(self._over.wait())
-            chat = asyncio.ensure_future(self._chat(client))
             await asyncio.wait({over, chat}, return_when=asyncio.FIRST_COMPLETED)
-            over.cancel()
             if chat.done():
                 chat.result()
-            chat.cancel()
-            await asyncio.gather(chat, return_exceptions=True)
         finally:
+            for task in (over, chat):
+                task.cancel()
+            await asyncio.gather(over, chat, return_exceptions=True)
             if self._halls is not None:
                 self._halls.keep()
                 await self._halls.close()
+                self._halls.person.release()
             await client.close()
 
     async def _chat(self, client: AsyncClient) -> None:
         entering = Entering(self.conversation, client, self._people, self._ask_nick)
         entered = await entering.enter(self._wanted.nick, is_fresh=self._wanted.is_fresh)
         person = entered.person
+        halls = self._halls = Halls(self.conversation, client, person)
+        commands = Commands(self.conversation, client, halls, self.quit)
+        self.conversation.connected(entered.memberships.name or person.name)
+        self.conversation.notice("connected", name=self.conversation.name)
+        for name in self._wanted.rooms:
+            await self._patiently(partial(self._join, commands, name))
+        await self._patiently(partial(halls.open_all, entered.memberships.groups))
+        self._show_first()
+        halls.send_what_was_left()
+        # What is typed now depends on what is shown: first things first.
+        await halls.wait_for_past(_PAST_S)
+        if self.conversation.shown is None:
+            self.conversation.notice("no_room")
+        self._is_in.set()
+        loops = (self._obey(commands), self._watch_memberships(client, person), self._feel_pulse())
+        await _together(*loops, self._watch_presence(halls))
+
+    async def _join(self, commands: Commands, name: str) -> None:
+        """Go into a room that was named; one that is closed to the person is no reason not to chat elsewhere."""
         try:
-            self.conversation.connected(entered.memberships.name or person.name)
-            self.conversation.notice("connected", name=self.conversation.name)
-            halls = self._halls = Halls(self.conversation, client, person)
-            commands = Commands(self.conversation, client, halls, self.quit)
-            for name in self._wanted.rooms:
-                await self._patiently(lambda name=name: commands.do(Join(name)))  # type: ignore[misc]
-            await self._patiently(lambda: halls.open_all(entered.memberships.groups))
-            self._show_first()
-            halls.send_what_was_left(person.unsent)
-            # What is typed now depends on what is shown: first things first.
-            await halls.wait_for_past(_PAST_S)
-            if self.conversation.shown is None:
-                self.conversation.notice("no_room")
-            self._is_in.set()
-            loops = (self._obey(commands), self._watch_memberships(client, person), self._feel_pulse())
-            await _together(*loops, self._watch_presence(halls))
-        finally:
-            person.release()
+            await commands.do(Join(name))
+        except Rejected as error:
+            self.conversation.notice("refused", reason=str(error))
 
     def _show_first(self) -> None:
         """Of the rooms that were named, the first is shown."""

@@ -19,6 +19,7 @@ from pregon.model.catalog import Producer, Retention, Topic
 from pregon.model.events import JSON_CONTENT_TYPE
 from pregon.model.group import DELIVERIES_TOPIC, PRODUCER
 from pregon.model.message import Outgoing
+from pregon.store.catalog import require_room
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Report
@@ -100,6 +101,9 @@ class DeliveriesLog:
         )
 
         def change(transaction: Transaction, directory: Directory) -> None:
+            for kind in ("topic", "producer"):
+                # Before either is made: what is refused must change nothing.
+                require_room(transaction.connection, kind)
             for entry in entries:
                 with contextlib.suppress(AlreadyExists):
                     create(entry)(transaction, directory)

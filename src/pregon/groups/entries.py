@@ -185,6 +185,8 @@ def rename(transaction: Transaction, rolls: Rolls, person: Person, name: str) ->
     """Take part under another name, in every group at once."""
     checked = _check_name(name)
     _require_free(transaction, checked, person.id)
+    if checked == person.name:
+        return Participant(name=checked)
     rows.rename_participant(transaction.connection, person.id, checked, fold_nick(checked))
     for roll in _rolls_of(transaction, rolls, person):
         rolled = roll.require_member(person.id)

@@ -45,6 +45,7 @@ class EntryDesk:
         self._changes = WaitingRoom()
         """Who waits for its groups to change, by the id of the participant."""
         gate.hub.on_undone(self._forget)
+        gate.hub.follow(self.rolls.tails)
 
     def start(self) -> None:
         """Begin to call those who wait."""

@@ -17,6 +17,8 @@ import msgspec
 from pregon.hub.options import LogRead
 from pregon.limits import KIB
 from pregon.model.batch import StoredBatch
+from pregon.model.trace import REMOVED
+from pregon.store.transaction import Transaction
 
 _TAIL_BYTES_MAX = 256 * KIB
 _TAIL_BATCHES_MAX = 64
@@ -57,6 +59,12 @@ class Tails:
         self._tails.move_to_end(topic)
         if len(self._tails) > _TAILS_MAX:
             self._tails.popitem(last=False)
+
+    def committed(self, transaction: Transaction) -> None:
+        """What retention has removed from the log is not shown any more."""
+        for one in transaction.traces:
+            if one.kind == REMOVED:
+                self._tails.pop(one.topic, None)
 
     def forget(self, topic: str) -> None:
         """The group is gone."""

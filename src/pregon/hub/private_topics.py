@@ -26,7 +26,7 @@ from pregon.store.ticket import Ticket, then
 _PREFIX = TOPIC_PREFIX + PRIVATE_PREFIX
 _AFTER_ALL = _PREFIX[:-1] + chr(ord(_PREFIX[-1]) + 1)
 """Follows every name with the prefix, and is no name itself."""
-_KINDS = ("topic", "subscription", "schema")
+_KINDS = ("topic", "subscription")
 """What is named by its topic first."""
 
 

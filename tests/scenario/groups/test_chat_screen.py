@@ -94,7 +94,7 @@ def test_two_screens_show_the_same_conversation(hub: HubProcess, tmp_path: Path,
         await at_luis.wait("● " + ana, "members")
 
         shown = at_luis.listed("said")[-2:]
-        assert shown[0].endswith(f"3:2 {luis}  hola, ana")
+        assert shown[0].endswith(f"3:2   {luis}  hola, ana")
         assert shown[1].endswith(f"└ {ana}  hola, luis")
         assert at_luis.listed("rooms") == [f"#{group}"]
         assert any(one == f"● {luis} (you)" for one in at_luis.listed("members"))
@@ -150,13 +150,39 @@ def test_a_private_conversation_appears_with_what_was_not_read(
             private = await client.private(luis, ana)
             await private.send("psst")
             await private.send("¿estás?")
-            await seat.wait(f"@{luis.name}  2", "rooms")
+            await seat.wait(f"@{luis.name}   2 ", "rooms")
             await seat.type(f"/room @{luis.name}")
             await seat.wait("¿estás?")
             await seat.pilot.pause(0.2)
             assert seat.listed("rooms") == [f"#{group}", f"@{luis.name}"]
 
     play(scene, screen_of(hub, tmp_path, ana, group))
+
+
+def test_what_was_said_while_one_was_away_is_unread(
+    hub: HubProcess, tmp_path: Path, group: str, called: Naming
+) -> None:
+    ana, other = called("ana"), f"{group}-2"
+
+    async def before(seat: Seat) -> None:
+        await seat.wait(f"you are in {other}", "notices")
+        await seat.type(f"/room {other}")
+        await seat.type("hasta mañana")
+        await seat.wait("hasta mañana")
+        await seat.type(f"/room {group}")
+        await seat.wait(group, "top")
+
+    async def after(seat: Seat) -> None:
+        await seat.wait(f"#{other}   2 ", "rooms")
+        assert f"#{group}" in seat.listed("rooms")
+
+    play(before, screen_of(hub, tmp_path, ana, group, other))
+    with hub.client() as client:
+        luis = client.join(other, name=called("luis"))
+        luis.send("uno")
+        luis.send("dos")
+
+    play(after, screen_of(hub, tmp_path, ana, group))
 
 
 def test_a_name_that_is_taken_is_asked_for_in_words(hub: HubProcess, tmp_path: Path, called: Naming) -> None:

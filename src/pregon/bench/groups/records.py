@@ -1,5 +1,6 @@
 """The messages of a group as a raw client reads them: control information out of the columns of whole batches.
 
+The body of a causal message is the message of the log, or None for one that only says who joins or leaves.
 `client.groups.records` does the same one message at a time, for whatever may come. The hub writes the headers of its
 own in one order, so that in the usual batch they stand at even distances in one column.
 """
@@ -8,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
-import msgspec
+import pyarrow as pa
 
 from pregon.causal.message import CausalMessage
 from pregon.causal.stamps import Stamp
@@ -19,7 +20,7 @@ from pregon.client.calls import Pulled
 from pregon.errors import AnswerMalformed
 from pregon.limits import GROUP_NUMBER_MAX
 from pregon.model.batch import StoredBatch
-from pregon.model.group import AFTER_HEADER, KIND_HEADER, STAMP_HEADER
+from pregon.model.group import AFTER_HEADER, KIND_HEADER, MESSAGE, STAMP_HEADER
 from pregon.model.message import Message
 
 _HEADERS = [KIND_HEADER, STAMP_HEADER, AFTER_HEADER]
@@ -27,32 +28,36 @@ _STAMPS = re.compile(r"[1-9][0-9]{0,18}:[1-9][0-9]{0,18}(?: [1-9][0-9]{0,18}:[1-
 _make_stamp = partial(tuple.__new__, Stamp)
 
 
-class Arrived(msgspec.Struct, frozen=True, gc=False):
-    """What a causal message says here: its kind, and the message of the log."""
+@lru_cache(maxsize=1_024)
+def _usual_names(count: int) -> pa.Array:
+    """The names of the headers of so many messages."""
+    return pa.array(_HEADERS * count, pa.string())
 
-    kind: str
-    message: Message
 
-
-def read_records(pulled: Pulled) -> Iterator[list[CausalMessage]]:
-    """The messages of an answer, batch by batch; raises AnswerMalformed for what the hub does not write."""
-    for batch in pulled.batches:
-        yield _records_of(batch, pulled.topic)
+def read_records(pulled: Pulled) -> Iterator[CausalMessage]:
+    """The messages of an answer, in their order; raises AnswerMalformed for what the hub does not write."""
+    return chain.from_iterable(_records_of(batch, pulled.topic) for batch in pulled.batches)
 
 
 def _records_of(batch: StoredBatch, topic: str) -> list[CausalMessage]:
     headers = batch.rows().column("headers")
-    if headers.keys.to_pylist() != _HEADERS * batch.count:
+    if not headers.keys.equals(_usual_names(batch.count)):
         raise AnswerMalformed("a message of the group has other headers than this benchmark sends")
     values = headers.items.to_pylist()
-    stamps, afters = _decode_names(" ".join(values[1::3])), values[2::3]
-    # Messages that are sent at once name the same ones: each name is read once.
-    names = {text: tuple(text.split(" ")) if text else () for text in set(afters)}
-    words = list(set(chain.from_iterable(names.values())))
-    read = dict(zip(words, _decode_names(" ".join(words)), strict=True)) if words else {}
-    decoded = {text: tuple(map(read.__getitem__, of)) for text, of in names.items()}
-    bodies = map(Arrived, values[0::3], batch.messages(topic))
-    return list(map(CausalMessage, stamps, map(decoded.__getitem__, afters), bodies))
+    kinds, names, afters = values[0::3], values[1::3], values[2::3]
+    messages: list[Message | None] = [*batch.messages(topic)]
+    if kinds.count(MESSAGE) < batch.count:
+        messages = [one if kind == MESSAGE else None for kind, one in zip(kinds, messages, strict=True)]
+    return list(map(CausalMessage, _decode_names(" ".join(names)), _decode_afters(afters), messages))
+
+
+def _decode_afters(texts: list[str]) -> Iterator[tuple[Stamp, ...]]:
+    """What each depends on. Messages that are sent at once name the same ones: each name is read once."""
+    words_of = {text: text.split(" ") if text else [] for text in set(texts)}
+    words = list(set(chain.from_iterable(words_of.values())))
+    stamps = dict(zip(words, _decode_names(" ".join(words)), strict=True)) if words else {}
+    decoded = {text: tuple(map(stamps.__getitem__, of)) for text, of in words_of.items()}
+    return map(decoded.__getitem__, texts)
 
 
 def _decode_names(text: str) -> list[Stamp]:

@@ -15,6 +15,7 @@ that the hub writes nothing for readers, as it does not for members.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Protocol
 
 from pregon.bench.groups.records import read_records
@@ -131,16 +132,13 @@ class OrderedTalker:
     def took(self, pulled: Pulled) -> Iterator[bytes]:
         """What may be shown."""
         self._seq = pulled.last_seq or self._seq
-        receive, me = self._member.receive, self._member.me
-        for records in read_records(pulled):
-            for record in records:
-                if record.stamp[0] == me:
-                    continue
-                for delivery in receive(record):
-                    self.waited += delivery.waited_for is not None
-                    arrived = delivery.message.body
-                    if arrived.kind == MESSAGE:
-                        yield arrived.message.body
+        # What comes back of its own is known already, and not shown.
+        for delivery in chain.from_iterable(map(self._member.receive, read_records(pulled))):
+            if delivery.waited_for is not None:
+                self.waited += 1
+            message = delivery.message.body
+            if message is not None:
+                yield message.body
 
     def leave(self, ask: Ask) -> None:
         """Take part no more, in any group."""

@@ -8,37 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from pregon.causal.stamps import Stamp
-from pregon.client.calls import Call, busy_delay_ms
+from pregon.client.calls import busy_delay_ms
 from pregon.client.groups import calls
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import Event, GroupEvent, GroupMember
 from pregon.client.groups.face import MemberFace
 from pregon.client.groups.joining import Question, drive_async, leaving
+from pregon.client.groups.lines import AsyncLine, OpenAsyncLine
 from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
-from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, as_words
+from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, Words, as_words
 from pregon.clock import monotonic_ms, wall_us
 from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
-
-T = TypeVar("T")
-
-
-class AsyncLine(Protocol):
-    """An asyncio client of a hub, as far as a group uses one."""
-
-    hub: str
-    timeout_ms: float
-
-    async def _run(self, call: Call[T]) -> T: ...
-    async def close(self) -> None:
-        """Give the connection back; what waits there ends with HubStopping."""
-        ...
-
-
-OpenAsyncLine = Callable[[int], AsyncLine]
-"""Opens a connection to one of the hubs; 0 is the one to which the member sends."""
 
 
 class AsyncGroup(MemberFace):
@@ -104,9 +87,7 @@ class AsyncGroup(MemberFace):
         if not has_room:
             raise QueueFull(f"{self.unsent} messages to {self.group} wait for the hub, which takes none: send later")
         conversation.require_open()
-        own = conversation.make(words, wall_us())
-        own.is_told = wait
-        self._wake()
+        own = self._make(words, is_told=wait)
         if wait:
             try:
                 await self._wait_until_done(own)
@@ -115,6 +96,28 @@ class AsyncGroup(MemberFace):
             if own.error is not None:
                 raise own.error
         return own.stamp
+
+    def say(
+        self,
+        body: Body,
+        *,
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        answers: GroupEvent | Stamp | None = None,
+    ) -> OwnMessage:
+        """The same, without waiting: the message as it is made, which tells later what has become of it.
+
+        It leaves when the event loop goes on: what is kept of `state()` before that has it.
+        """
+        words = as_words(body, content_type, headers, answers)
+        self._conversation.require_open()
+        return self._make(words, is_told=False)
+
+    def _make(self, words: Words, *, is_told: bool) -> OwnMessage:
+        own = self._conversation.make(words, wall_us())
+        own.is_told = is_told
+        self._wake()
+        return own
 
     async def _wait_until_done(self, own: OwnMessage) -> None:
         """Send until it is stored, or refused for good; raises why neither happens."""

@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 from pregon.client.calls import Call
 from pregon.client.groups import calls
-from pregon.client.groups.aio_group import AsyncGroup, AsyncLine
+from pregon.client.groups.aio_group import AsyncGroup
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import GroupMember
 from pregon.client.groups.joining import Flow, Question, conversing, drive_async, joining, wish_for
+from pregon.client.groups.lines import AsyncLine
 from pregon.model.group import Participant
+from pregon.wire.groups import Memberships
 
 T = TypeVar("T")
 
@@ -92,6 +94,10 @@ class AsyncGroupVerbs(ABC):
     async def groups(self, token: str = "", *, after: str = "", max: int = 100) -> list[dict[str, Any]]:
         """A page of the groups of the hub, by name; with a token, that participant's private ones among them."""
         return await self._run(calls.list_groups(token, after, max))
+
+    async def memberships(self, token: str, *, version: int = 0, wait_ms: int = 0) -> Memberships:
+        """The groups of a participant; waits up to `wait_ms` for them to change from what they were at a `version`."""
+        return await self._run(calls.mine(token, version, wait_ms))
 
     async def group_members(self, group: str, token: str = "") -> list[GroupMember]:
         """Who is in a group, and who of them is here."""

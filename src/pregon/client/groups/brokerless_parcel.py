@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from pregon.causal.message import CausalMessage, Delivery
-from pregon.causal.peer_outputs import Delivered, Forgotten, Gone, Joined, Missed, Shown
+from pregon.causal.peer_outputs import Delivered, Forgotten, Gone, Joined, Missed, Passed, Shown
 from pregon.causal.stamps import Stamp, decode_stamp
 from pregon.client.groups.events import (
     Event,
@@ -59,7 +59,7 @@ def decode_parcel(data: bytes) -> Parcel:
 
 def as_event(shown: Shown, name: str, order: Order) -> Event | None:
     """What the application sees of it; None for what it need not see."""
-    if isinstance(shown, Forgotten):
+    if isinstance(shown, Forgotten | Passed):
         return None
     if isinstance(shown, Missed):
         return MessagesMissed(shown.member, shown.first, shown.last)

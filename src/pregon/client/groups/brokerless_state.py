@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from pregon.causal.peer_outputs import Delivered, Forgotten, Gone, Joined, Left, Missed, PeerOptions, PeerState
+from pregon.causal.peer_outputs import Delivered, Forgotten, Gone, Joined, Left, Missed, Passed, PeerOptions, PeerState
 from pregon.clock import wall_us
 from pregon.errors import BadRequest
 
@@ -45,7 +45,7 @@ class PeerGroupState(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     group: str
     peer: PeerState
-    pending: list[Delivered | Joined | Left | Gone | Missed | Forgotten]
+    pending: list[Delivered | Joined | Left | Gone | Missed | Forgotten | Passed]
     """What was delivered and not shown yet."""
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from pregon.causal.history import History
 from pregon.causal.member import Member, MemberState
-from pregon.causal.message import Delivery
+from pregon.causal.message import CausalMessage, Delivery
 from pregon.causal.stamps import Stamp
 from pregon.client.calls import Call, Pulled
 from pregon.client.groups import calls
@@ -161,12 +161,7 @@ class Conversation:
 
     def _show_delivery(self, delivery: Delivery, now_us: int) -> GroupEvent | None:
         message = delivery.message
-        for member, _ in message.after:
-            if member not in self._member.settled and self.intake.is_settled(member):
-                self._member.forget(member)
-        if not self._member.receive(message):
-            # Whatever may be shown next follows from what was shown: only what was sent from here is known already.
-            assert message.stamp not in self._member.held, f"{message.stamp} was to be shown before its causes"
+        if not self._member.receive(message) and not self._settle(message):
             return None
         self.reports.add(delivery, now_us)
         self._shown += 1
@@ -179,6 +174,15 @@ class Conversation:
             self.name = event.name
         self._forget_old_members()
         return event
+
+    def _settle(self, message: CausalMessage) -> bool:
+        """Show one that depends on members who are long gone; whether it is shown. Who sent it here knows it already."""
+        held = self._member.held
+        for member, _ in message.after if message.stamp in held else ():
+            if self.intake.is_settled(member):
+                self._member.forget(member)
+        assert message.stamp not in held, f"{message.stamp} was to be shown before its causes"
+        return self._member.clock.get(message.stamp.member, 0) == message.stamp.number and message.stamp.member != self.me
 
     def _forget_old_members(self) -> None:
         while self._left and self._shown - self._left[0][0] >= FORGET_AFTER:

@@ -8,42 +8,25 @@ sent before it; what nobody waits for is sent by a thread, which also tells the 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from functools import partial
+from typing import Any
 
 from pregon.causal.stamps import Stamp
-from pregon.client.calls import Call, busy_delay_ms
+from pregon.client.calls import busy_delay_ms
 from pregon.client.groups import calls
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import Event, GroupEvent, GroupMember
 from pregon.client.groups.face import MemberFace
 from pregon.client.groups.joining import Question, drive, leaving
+from pregon.client.groups.lines import Line, OpenLine
 from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
-from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, as_words
+from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, Words, as_words
 from pregon.clock import monotonic_ms, wall_us
 from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
 
-T = TypeVar("T")
 _THREAD_END_S = 15.0
-
-
-class Line(Protocol):
-    """A blocking client of a hub, as far as a group uses one."""
-
-    hub: str
-    timeout_ms: float
-
-    def _run(self, call: Call[T]) -> T: ...
-    def _begin(self, call: Call[Any]) -> Any: ...
-    def _finish(self, asked: Any) -> Any: ...
-    def _forget(self, asked: Any) -> None: ...
-    def close(self) -> None:
-        """Give the connection back; what waits there ends with HubStopping."""
-        ...
-
-
-OpenLine = Callable[[int], Line]
-"""Opens a connection to one of the hubs; 0 is the one to which the member sends."""
 
 
 class Group(MemberFace):
@@ -63,7 +46,8 @@ class Group(MemberFace):
         self._is_nudged = False
         self._refusals = 0
         self._is_closing = self._is_closed = False
-        targets = [self._send_what_is_left, *(self._reader(path) for path in range(len(self._readers)))]
+        targets: list[Callable[[], None]] = [self._send_what_is_left]
+        targets += [partial(self._read, path) for path in range(len(self._readers))]
         self._threads = [threading.Thread(target=one, name="pregon-group", daemon=True) for one in targets]
         for thread in self._threads:
             thread.start()
@@ -94,15 +78,32 @@ class Group(MemberFace):
         with self._work:
             self._conversation.require_open()
             self._wait_for_room()
-            own = self._conversation.make(words, wall_us())
-            own.is_told = wait
-            if not wait:
-                self._nudge()
+            own = self._make(words, is_told=wait)
         if wait:
             self._wait_until_done(own)
             if own.error is not None:
                 raise own.error
         return own.stamp
+
+    def say(
+        self,
+        body: Body,
+        *,
+        content_type: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        answers: GroupEvent | Stamp | None = None,
+    ) -> OwnMessage:
+        """The same, never waiting: the message as it is made, which tells later what has become of it."""
+        with self._work:
+            self._conversation.require_open()
+            return self._make(as_words(body, content_type, headers, answers), is_told=False)
+
+    def _make(self, words: Words, *, is_told: bool) -> OwnMessage:
+        own = self._conversation.make(words, wall_us())
+        own.is_told = is_told
+        if not is_told:
+            self._nudge()
+        return own
 
     def _nudge(self) -> None:
         """Have the thread send what nobody waits for."""
@@ -147,24 +148,29 @@ class Group(MemberFace):
                 self._send_these(due)
 
     def _send_these(self, due: Sequence[OwnMessage]) -> None:
-        asked = [(own, self._sender._begin(own.call)) for own in due]
         put_off: Unavailable | None = None
-        for own, question in asked:
-            if isinstance(put_off, HubUnreachable | HubStopping):
+        asked: deque[Any] = deque()
+        try:
+            asked.extend(self._sender._begin(own.call) for own in due)
+            for own in due:
+                try:
+                    sent = self._sender._finish(asked.popleft())
+                except Unavailable as error:
+                    # Those behind it are answered too, and must be before anything is sent again in their place.
+                    put_off = error
+                    if isinstance(error, HubUnreachable | HubStopping):
+                        break
+                except PregonError as error:
+                    self._settle(own, error)
+                else:
+                    self._settle(own, sent.seq)
+        finally:
+            # However it ended, Ctrl-C too, what has no answer goes again.
+            for question in asked:
                 self._sender._forget(question)
-                continue
-            try:
-                sent = self._sender._finish(question)
-            except Unavailable as error:
-                # Those behind it are answered too, and must be before anything is sent again in their place.
-                put_off = error
-            except PregonError as error:
-                self._settle(own, error)
-            else:
-                self._settle(own, sent.seq)
-        with self._work:
-            self._conversation.sending.put_off()
-            self._work.notify_all()
+            with self._work:
+                self._conversation.sending.put_off()
+                self._work.notify_all()
         if put_off is not None:
             raise put_off
 
@@ -232,9 +238,6 @@ class Group(MemberFace):
             pass  # Nobody waits for it.
 
     # Reading.
-
-    def _reader(self, path: int) -> Callable[[], None]:
-        return lambda: self._read(path)
 
     def _read(self, path: int) -> None:
         """The thread: keeps a question open at one hub, while there is room for the answer."""

@@ -29,7 +29,7 @@ from pregon.client.calls import Pulled
 from pregon.client.groups.calls import READ_MESSAGES_MAX
 from pregon.client.groups.events import MessagesMissed
 from pregon.client.groups.past import Past
-from pregon.client.groups.records import read_record
+from pregon.client.groups.records import read_records
 from pregon.limits import GROUP_HELD_OF_MEMBER_MAX, MIB
 from pregon.wire.groups import Joined
 
@@ -164,15 +164,15 @@ class Intake:
         if pulled.tail_seq > path.read_seq + 1:
             self._lost(path, pulled.tail_seq - 1)
             return
-        for message in pulled:
-            if message.seq <= path.read_seq:
-                continue
-            path.read_seq = message.seq
-            arrived = read_record(message, index, now_us, self._tick)
-            if arrived is None:
-                self.refused += 1
-            else:
+        count = 0
+        for arrived in read_records(pulled, index, now_us, self._tick):
+            count += 1
+            seq = arrived.body.message.seq
+            if seq > path.read_seq:
+                path.read_seq = seq
                 self._arrived(path, arrived)
+        self.refused += len(pulled) - count
+        path.read_seq = max(path.read_seq, pulled.last_seq or 0)
         if path.read_seq >= pulled.head_seq:
             path.whole = asked
         self._look_at_past()
@@ -235,7 +235,6 @@ class Intake:
             self._put_in_order(path, arrived)
 
     def _put_in_order(self, path: Path, arrived: CausalMessage) -> None:
-        self._settle_long_gone(arrived)
         stamp = arrived.stamp
         delivered = self._order.receive(arrived)
         self._make_ready(delivered)
@@ -244,6 +243,7 @@ class Intake:
         if stamp in self._order.held and stamp not in self._held:
             self._held[stamp] = arrived
             path.held += 1
+            self._settle_long_gone(arrived)
         else:
             # It came by another path already, or is our own.
             path.unseen.pop(arrived.body.message.seq, None)

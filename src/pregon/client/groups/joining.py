@@ -24,7 +24,7 @@ from pregon.client.groups.beginning import Start, clock_of, find_beginning, fron
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import GroupMember
 from pregon.client.groups.intake import Path, find_owner
-from pregon.client.groups.records import read_record
+from pregon.client.groups.records import read_records
 from pregon.client.groups.sending import JSON_CONTENT_TYPE, Words
 from pregon.client.groups.state import GroupState, PathState, decode_state
 from pregon.errors import AlreadyExists, BadName, BadRequest, NotFound, PregonError, Rejected
@@ -230,10 +230,8 @@ def _beginning(group: str, paths: Sequence[Path], starts: list[Start]) -> Flow[N
         path, start = paths[index], starts[index]
         while path.read_seq < heads[index]:
             pulled: Pulled = yield Question(calls.read(group, path.token, path.read_seq, 0), index)
-            for message in pulled:
-                record = read_record(message, index, 0)
-                if record is not None:
-                    start.records[message.seq] = record
+            for record in read_records(pulled, index, 0):
+                start.records[record.body.message.seq] = record
             path.read_seq = pulled.last_seq or heads[index]
     distinct = [starts[index] for index in firsts]
     find_beginning(distinct, lambda member: find_owner([paths[index] for index in firsts], member))

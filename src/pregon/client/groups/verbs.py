@@ -11,9 +11,11 @@ from pregon.client.calls import Call
 from pregon.client.groups import calls
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import GroupMember
-from pregon.client.groups.group import Group, Line
+from pregon.client.groups.group import Group
 from pregon.client.groups.joining import Flow, Question, conversing, drive, joining, wish_for
+from pregon.client.groups.lines import Line
 from pregon.model.group import Participant
+from pregon.wire.groups import Memberships
 
 T = TypeVar("T")
 
@@ -96,6 +98,10 @@ class GroupVerbs(ABC):
     def groups(self, token: str = "", *, after: str = "", max: int = 100) -> list[dict[str, Any]]:
         """A page of the groups of the hub, by name; with a token, that participant's private ones among them."""
         return self._run(calls.list_groups(token, after, max))
+
+    def memberships(self, token: str, *, version: int = 0, wait_ms: int = 0) -> Memberships:
+        """The groups of a participant; waits up to `wait_ms` for them to change from what they were at a `version`."""
+        return self._run(calls.mine(token, version, wait_ms))
 
     def group_members(self, group: str, token: str = "") -> list[GroupMember]:
         """Who is in a group, and who of them is here."""

@@ -174,8 +174,8 @@ class Page {
 
   told(room, message) {
     if (room === this.talk.open) {
-      this.log.append(message);
-      this.waitingChanged(room);
+      // What comes in one go is shown in one go.
+      this.#shortly("log", () => this.talk.open && this.waitingChanged(this.talk.open), 0);
       if (message.kind !== "message") this.membersChanged(room);
     }
     this.roomsChanged();
@@ -183,6 +183,8 @@ class Page {
 
   waitingChanged(room) {
     if (room !== this.talk.open) return;
+    // A line that waits no more has its place in the log before it is gone from here.
+    this.log.catchUp();
     this.log.keepBottom(() => {
       const rows = this.talk.outbox.waiting(room.name).map((line) =>
         waitingRow(line, room, {
@@ -224,7 +226,7 @@ class Page {
   refused(verb, frame, wanted) {
     if (verb === "join") {
       if (this.talk.open) this.#showLobby();
-      this.lobby.refuse(whyNoRoom(frame, wanted));
+      this.lobby.refuse(whyNoRoom(frame, wanted, this.lobby.has(wanted)));
     } else if (verb === "rename") this.settings.refuse(whyNoName(frame, this.#wantedName));
     else if (verb === "private" && frame.code === "not_found") this.#notice(say("e_nobody", { name: wanted.slice(1) }));
     else this.#notice(whyNot(frame));
@@ -331,13 +333,13 @@ class Page {
   }
 
   /** Many messages in a moment change what stands beside them once. */
-  #shortly(what, show) {
+  #shortly(what, show, ms = SOON_MS) {
     if (this.#soon.has(what)) return;
     this.#soon.add(what);
     setTimeout(() => {
       this.#soon.delete(what);
       show();
-    }, SOON_MS);
+    }, ms);
   }
 }
 

@@ -57,6 +57,5 @@ export class Entry {
 
   #say(why) {
     byId("entry-error").textContent = why;
-    if (why) byId("entry-name").focus();
   }
 }

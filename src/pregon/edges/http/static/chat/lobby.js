@@ -42,6 +42,11 @@ export class Lobby {
     this.#fill();
   }
 
+  /** Whether there is such a room, as far as is known here. */
+  has(name) {
+    return this.#rooms.some((one) => one.name === name);
+  }
+
   refresh() {
     this.#fill();
   }
@@ -49,8 +54,7 @@ export class Lobby {
   #fill() {
     const wanted = byId("room-name").value.trim().toLowerCase();
     const found = this.#rooms.filter((one) => one.name.toLowerCase().includes(wanted));
-    const isThere = this.#rooms.some((one) => one.name === byId("room-name").value.trim());
-    byId("room-submit").textContent = say(isThere ? "join" : "create");
+    byId("room-submit").textContent = say(this.has(byId("room-name").value.trim()) ? "join" : "create");
     byId("nothing-found").hidden = this.#rooms.length > 0;
     byId("open-rooms").replaceChildren(...found.map((one) => this.#row(one)));
   }

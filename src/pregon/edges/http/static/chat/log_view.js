@@ -21,6 +21,7 @@ export class LogView {
   #room = null;
   #marked = "";
   #isLoading = false;
+  #placedSeq = 0; // Up to here the room is in the log.
   isThreaded = false;
 
   constructor({ verbs, onSeen, loadOlder }) {
@@ -55,13 +56,19 @@ export class LogView {
     this.#look();
   }
 
-  /** One more message of the room that is shown. */
-  append(message) {
+  /** Show what has come to the room since it was last shown. */
+  catchUp() {
+    const { messages, lastSeq } = this.#room;
+    const known = messages.findLastIndex((one) => one.seq <= this.#placedSeq) + 1;
+    if (known === messages.length) return;
     const wasAtBottom = this.isAtBottom;
-    if (isShown(message)) this.#place(rowOf(this.#room, message, this.verbs), message);
+    for (const message of messages.slice(known)) {
+      if (isShown(message)) this.#place(rowOf(this.#room, message, this.verbs), message);
+    }
+    this.#placedSeq = lastSeq;
     if (this.#marked) this.#showMarks();
     if (wasAtBottom) {
-      for (const one of this.#room.trim()) this.#find(one.stamp)?.remove();
+      this.#trim();
       this.toBottom();
     }
     this.#look();
@@ -119,9 +126,17 @@ export class LogView {
       }
       if (isShown(message)) this.#place(rowOf(room, message, this.verbs), message);
     }
+    this.#placedSeq = room.lastSeq;
     this.#showTop();
     this.#showMarks();
     this.#log.removeAttribute("aria-busy");
+  }
+
+  /** Who is at the bottom has no use for what is far above; it is read again when it is wanted. */
+  #trim() {
+    const dropped = this.#room.trim();
+    for (const one of dropped) this.#find(one.stamp)?.remove();
+    if (dropped.length) this.#showTop();
   }
 
   #place(row, message) {
@@ -176,7 +191,7 @@ export class LogView {
     if (!room) return;
     const isOnScreen = document.visibilityState === "visible" && this.#scroller.clientHeight > 0;
     if (isOnScreen) {
-      const seq = this.isThreaded || this.isAtBottom ? room.lastSeq : this.#lastSeqOnScreen();
+      const seq = this.isThreaded || this.isAtBottom ? this.#placedSeq : this.#lastSeqOnScreen();
       this.onSeen(room, seq);
     }
     this.#toBottom.hidden = this.isAtBottom;

@@ -74,14 +74,11 @@ export class Outbox {
 
   /** A message of mine has come: the line that it was need not be shown as waiting any more. */
   arrived(message) {
-    const { group } = message;
-    const line = this.#lines.find(
-      (one) =>
-        one.group === group &&
-        (one.seq === message.seq ||
-          (one.seq === undefined && one.isTried && !one.isShown && one.text === message.text &&
-            (one.answers ?? null) === message.answers)),
-    );
+    // Before the hub has said which message a line is, it is known by what it says; and it comes after what was seen.
+    const isAlike = (one) =>
+      one.isTried && !one.isShown && one.seq === undefined && message.seq > one.seen &&
+      one.text === message.text && (one.answers ?? null) === message.answers;
+    const line = this.#lines.find((one) => one.group === message.group && (one.seq === message.seq || isAlike(one)));
     if (!line) return;
     if (line.seq === undefined) line.isShown = true;
     else this.drop(line.id);

@@ -9,11 +9,12 @@ export function whyNoName({ code, message }, name) {
   return whyNot({ code, message });
 }
 
-/** Why a room could not be entered or made. */
-export function whyNoRoom({ code, message }, name) {
+/** Why a room could not be entered, or made if it is not there. */
+export function whyNoRoom({ code, message }, name, isThere) {
   if (code === "bad_name") return say("e_room_bad", { name });
   if (code === "bad_request" && !/^[A-Za-z0-9][\w.-]*$/.test(name)) return say("e_room_bad", { name });
-  if (code === "forbidden") return say("e_room_forbidden", { name });
+  if (code === "forbidden") return say(isThere ? "e_room_forbidden" : "e_room_not_made", { name });
+  if (code === "not_found") return say("e_room_missing", { name });
   return whyNot({ code, message });
 }
 

@@ -94,7 +94,7 @@ export class Room {
   /** Forget the oldest, if there are too many; those that are forgotten. */
   trim() {
     if (this.messages.length <= KEPT_MAX) return [];
-    const dropped = this.messages.splice(0, DROPPED);
+    const dropped = this.messages.splice(0, this.messages.length - KEPT_MAX + DROPPED);
     for (const message of dropped) this.byStamp.delete(message.stamp);
     this.firstSeq = this.messages[0].seq;
     this.#history = null;
