@@ -85,10 +85,11 @@ class History:
         stamp = message.stamp
         order.append(stamp)
         marks = self._mark(stamp, message.after) if self._skipped else _NO_MARKS
-        self._entries[stamp] = _Entry(self._count, message.after, marks)
+        # The quick way to make one: this is done for every delivery.
+        self._entries[stamp] = tuple.__new__(_Entry, (self._count, message.after, marks))
 
     def skip(self, member: int, number: int) -> None:
-        """Messages of a member up to a number are passed over, for good or for now: nobody knows what led through them."""
+        """A member's messages up to a number are passed over, for good or for now: what led through them is unknown."""
         self._skipped.pop(member, None)
         self._skipped[member] = number
         if len(self._skipped) > _SKIPPED_MAX:

@@ -22,6 +22,8 @@ class AsyncGroupFace(AsyncFace):
     def __getattr__(self, name: str) -> Any:
         if name in ("members", "name", "number", "token", "group", "held", "unsent"):
             return self._loop.call(lambda: getattr(self._inner, name))
+        if name == "say":
+            return lambda *args, **options: self._loop.call(lambda: self._inner.say(*args, **options))
         return super().__getattr__(name)
 
     def __iter__(self) -> Iterator[Any]:

@@ -86,6 +86,20 @@ def test_comings_goings_and_other_names_are_events(client: Any, group: str, name
     assert {type(event) for event in luis} <= {MemberRenamed}
 
 
+def test_what_is_said_without_waiting_tells_later_what_became_of_it(client: Any, group: str, name: Name) -> None:
+    ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
+
+    own = ana.say("hola", headers={"color": "rojo"})
+    ana.flush()
+    shown = next_message(luis)
+
+    assert own.is_stored and own.error is None
+    assert (shown.stamp, shown.after, shown.headers) == (own.stamp, own.message.after, {"color": "rojo"})
+    assert own.seq == shown.seq
+    mine = client.memberships(ana.token)
+    assert (mine.name, [one.group for one in mine.groups]) == (name("ana"), [group])
+
+
 def test_bytes_and_json_go_as_they_are_with_their_headers(client: Any, group: str, name: Name) -> None:
     ana, luis = join(client, group, name=name("ana")), join(client, group, name=name("luis"))
     ana.send(b"\x00\xff", content_type="image/x", headers={"color": "rojo"})

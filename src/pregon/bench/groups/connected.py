@@ -44,10 +44,10 @@ class Connected:
         """Send a message; its acknowledgement comes by `answer`."""
         self._ask(self.talker.send(body))
 
-    def read(self) -> None:
+    def read(self, *, settles: bool = False) -> None:
         """Ask for more, unless that is under way."""
         if not self._reading_id:
-            self._reading_id = self._ask(self.talker.read())
+            self._reading_id = self._ask(self.talker.read(settles=settles))
 
     def answer(self) -> Pulled | None:
         """Take an answer: what was read, or None for an acknowledgement; raises the error that it carries."""

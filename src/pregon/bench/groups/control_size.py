@@ -95,9 +95,9 @@ def constant_bytes(traffic: Traffic, shape: Shape = Shape()) -> int:
 
 
 def sizes_all_at_once(count: int) -> Sizes:
-    """The most that can be: everybody sends at once, after having been shown what all the others sent at once before."""
+    """The most that can be: everybody sends at once, after having been shown what everybody sent at once before."""
     sizes = Sizes()
-    # Who sends last decides nothing: of two members all the rest are copies but for their number.
+    # All members are alike but for their number: the messages of the first one are enough.
     clock: dict[int, int] = {}
     for number in range(1, _ROUNDS_AT_ONCE + 1):
         after = tuple(Stamp(member, number - 1) for member in range(2, count + 1)) if number > 1 else ()

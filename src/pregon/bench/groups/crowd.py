@@ -51,6 +51,8 @@ class Task(msgspec.Struct, kw_only=True):
     """When to begin, by the machine's monotonic clock."""
     apart_s: float = 0.0
     """From one message to the next, of all processes; 0: all at once. From one join to the next, too."""
+    settles: bool = False
+    """Whether what was read is acknowledged: not in a round that is measured."""
 
 
 class Told(msgspec.Struct, kw_only=True):
@@ -154,10 +156,10 @@ class _Round:
             one.send(_HEAD.pack(task.round, one.number, now).ljust(BODY_BYTES, b"."))
             self._next = next(self._due, None)
 
-    def _wait_ms(self) -> float:
+    def _wait_ms(self) -> int:
         if self._next is None:
             return _POLL_MS
-        return max(0.0, (self._task.at_s + self._next[0] * self._task.apart_s - time.monotonic()) * 1e3)
+        return max(0, int((self._task.at_s + self._next[0] * self._task.apart_s - time.monotonic()) * 1e3))
 
     def _take(self, one: Connected) -> None:
         told, clock = self.told, time.monotonic
@@ -174,7 +176,7 @@ class _Round:
                 self._missing -= 1
                 if is_apart:
                     told.took_ms.append((now - sent_s) * 1e3)
-        one.read()
+        one.read(settles=self._task.settles)
 
 
 def _wait_until(at_s: float) -> None:

@@ -20,8 +20,8 @@ from pregon.bench.peers.process import PeerFailed
 from pregon.bench.services.actors import Actor
 
 PROCESSES = 2
-_LEAD_S = 0.02
-"""From telling them to beginning: all have read what to do by then."""
+_LEAD_S = 0.1
+"""From telling them to beginning: all have read what to do by then, and the hub has done what the last round left."""
 
 
 class _CrowdActor(Actor):
@@ -64,11 +64,11 @@ class Crowds:
             for which in range(count)
         )
 
-    def round(self, way: str, senders: Sequence[int], apart_s: float = 0.0) -> list[Told]:
+    def round(self, way: str, senders: Sequence[int], apart_s: float = 0.0, *, settles: bool = False) -> list[Told]:
         """These send, at once or one after another; until everybody was shown everything."""
         self._rounds += 1
-        at_s = time.monotonic() + _LEAD_S
-        task = Task(do="round", way=way, numbers=list(senders), round=self._rounds, at_s=at_s, apart_s=apart_s)
+        task = Task(do="round", way=way, numbers=list(senders), round=self._rounds, apart_s=apart_s, settles=settles)
+        task.at_s = time.monotonic() + (0 if settles else _LEAD_S)
         return self._tell(task for _ in self._actors)
 
     def _tell(self, tasks: Iterable[Task]) -> list[Told]:

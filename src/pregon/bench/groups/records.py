@@ -1,8 +1,8 @@
 """The messages of a group as a raw client reads them: control information out of the columns of whole batches.
 
 The body of a causal message is the message of the log, or None for one that only says who joins or leaves.
-`client.groups.records` does the same one message at a time, for whatever may come. The hub writes the headers of its
-own in one order, so that in the usual batch they stand at even distances in one column.
+`client.groups.records` does the same for whatever may come, checks it, and remembers what it has read. Here nothing is
+remembered from one answer to the next: members that share a process would share that, and be faster than real ones.
 """
 
 from __future__ import annotations

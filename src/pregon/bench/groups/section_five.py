@@ -25,7 +25,7 @@ from pregon.bench.groups.talkers import LIBRARY, ORDERED, PLAIN
 from pregon.bench.hub_process import HubProcess
 from pregon.bench.rounds import Run
 
-ROUNDS = 9
+ROUNDS = 7
 ROUNDS_EXTRA = 3
 LIBRARY_AT = (10, 50, 110, 210)
 """Sizes at which the library and the worst case are measured too."""
@@ -86,7 +86,7 @@ def _rounds(run: Run, crowds: Crowds, count: int) -> dict[str, list[Response]]:
     found: dict[str, list[Response]] = {PLAIN: [], ORDERED: []}
 
     def answer_at_once(way: str) -> Response:
-        crowds.round(way, [_SPEAKER])
+        crowds.round(way, [_SPEAKER], settles=True)
         return Response.of(everybody, crowds.round(way, everybody))
 
     for number in range(2 if run.plan.quick else ROUNDS):
@@ -108,7 +108,7 @@ def increases(with_order: list[Response], without: list[Response]) -> list[float
 
 
 def _middle(responses: list[Response], field: str = "response_ms") -> float:
-    return median(getattr(one, field) for one in responses)
+    return median(float(getattr(one, field)) for one in responses)
 
 
 def _range(responses: list[Response]) -> str:

@@ -167,12 +167,14 @@ def held_as_chain(count: int) -> list[CausalMessage]:
 def measure_held_back(run: Run) -> None:
     """What a delivery costs as more are held back."""
     shapes = {"one cause": held_by_one_cause, "chain": held_as_chain}
-    results: dict[str, dict[str, list[float]]] = {name: {} for name in (*shapes, "one cause, scanned", "chain, scanned")}
+    results: dict[str, dict[str, list[float]]] = {
+        name: {} for name in (*shapes, "one cause, scanned", "chain, scanned")
+    }
     for name, make in shapes.items():
         for count in HELD:
             # The same number of deliveries at every size: a short one would measure the clock.
             times = max(HELD) // count
-            feeds = {name: partial(_feed_times, _observer, make(count), times)}
+            feeds: dict[str, Callable[[int], float]] = {name: partial(_feed_times, _observer, make(count), times)}
             if count <= SCANNED_HELD_MAX:
                 feeds[f"{name}, scanned"] = partial(_feed_times, ScannedMember, make(count), max(1, 100 // count))
             took = in_turns(2 if run.plan.quick else _ROUNDS_HELD, feeds)

@@ -8,8 +8,8 @@ is the same for all ways of talking:
                 `causal.Member` before it is shown
     library     a member of a group by the library's `Conversation`, with its events, its history and its members
 
-Nobody is shown its own messages. Nobody acknowledges what it has read: a plain talker reads ahead of its cursor, so
-that the hub writes nothing for readers, as it does not for members.
+Nobody is shown its own messages. Nobody acknowledges what it has read while that is measured: a plain talker reads
+ahead of its cursor and moves it between rounds, so that the hub writes nothing for readers, as it does not for members.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Talker(Protocol):
         """The next message."""
         ...
 
-    def read(self) -> Call[Pulled]:
-        """What to ask for next."""
+    def read(self, *, settles: bool = False) -> Call[Pulled]:
+        """What to ask for next; and whether this is the time to acknowledge what was read."""
         ...
 
     def took(self, pulled: Pulled) -> Iterator[bytes]:
@@ -85,9 +85,10 @@ class PlainTalker:
         """The next message."""
         return calls.publish(self._topic, self._name, Outgoing(body, key=self._name))
 
-    def read(self) -> Call[Pulled]:
+    def read(self, *, settles: bool = False) -> Call[Pulled]:
         """What comes after what was read."""
-        return calls.pull(self._topic, self._name, None, None, self._options, after=self._seq)
+        ack = self._seq if settles else None
+        return calls.pull(self._topic, self._name, ack, None, self._options, after=self._seq)
 
     def took(self, pulled: Pulled) -> Iterator[bytes]:
         """All messages of others."""
@@ -125,7 +126,7 @@ class OrderedTalker:
         header = Send(group=self._group, token=self._token, control=control, kind=kind, published_us=wall_us())
         return group_calls.send(header, body)
 
-    def read(self) -> Call[Pulled]:
+    def read(self, *, settles: bool = False) -> Call[Pulled]:
         """What comes after what was read."""
         return group_calls.read(self._group, self._token, self._seq, READ_WAIT_MS)
 
@@ -173,7 +174,7 @@ class LibraryTalker:
         assert own.call is not None
         return own.call
 
-    def read(self) -> Call[Pulled]:
+    def read(self, *, settles: bool = False) -> Call[Pulled]:
         """What the conversation asks next, to be waited for as long as the others wait."""
         call = self._conversation.next_call(0)
         assert call is not None and isinstance(call.header, Read)

@@ -1,4 +1,4 @@
-"""Traffic of a group without a network: who sends when, and when each of the others has it. From a seed, always the same.
+"""Traffic of a group without a network: who sends when, and when each of the others has it; always the same of a seed.
 
 Messages are sent at random times by members chosen at random, and travel for a random time to each of the others, so
 that `under_way` of them are sent and not yet everywhere, on average: that is the degree of concurrency. Some overtake

@@ -26,7 +26,8 @@ from pregon.model.batch import StoredBatch
 from pregon.model.group import AFTER_HEADER, HEADER_PREFIX, KIND_HEADER, MESSAGE, STAMP_HEADER
 from pregon.model.message import Message
 
-_AFTER_REMEMBERED = 4_096
+_read_stamp = lru_cache(maxsize=16_384)(decode_stamp)
+"""One name is in many messages: it is read once, and all of them have the same object."""
 _OURS = 3
 """Headers of the group that every message has."""
 
@@ -71,7 +72,7 @@ def _read_together(names: Sequence[str], afters: Sequence[str]) -> tuple[list[St
         # Messages that were sent at once depend on the same ones: each text is read once.
         decoded = {text: _decode_after(text) for text in set(afters)}
         after = [decoded[text] for text in afters]
-        stamps = [decode_stamp(name) for name in names]
+        stamps = [_read_stamp(name) for name in names]
     except PregonError:
         return None
     # The sender itself is not among them: checked by its number, since each may be in a thousand texts.
@@ -81,9 +82,8 @@ def _read_together(names: Sequence[str], afters: Sequence[str]) -> tuple[list[St
     return stamps, after
 
 
-@lru_cache(maxsize=_AFTER_REMEMBERED)
 def _decode_after(text: str) -> tuple[Stamp, ...]:
-    found = decode_stamps(text)
+    found = tuple(map(_read_stamp, text.split(" "))) if text else ()
     # The highest of all senders: whether the real one is among them is looked at for each message.
     check_control(Stamp(GROUP_NUMBER_MAX, 1), found)
     return found

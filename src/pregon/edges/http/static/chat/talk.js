@@ -26,6 +26,7 @@ export class Talk {
   #followed = new Set(); // Rooms that were asked for on this connection.
   #joined = new Set(); // Those of them where the hub has let me in.
   #wanted = ""; // The room, or the person, to open when the hub has let me in.
+  #asked = {}; // And whether it may be made.
   #isFirstList = true;
   #unsaid = new Map(); // What was seen, of each room, and has not been told to the hub.
 
@@ -68,6 +69,7 @@ export class Talk {
       return true;
     }
     this.#wanted = name;
+    this.#asked = { create };
     if (this.#followed.has(name)) return true;
     this.#followed.add(name);
     const isSaid = this.line.say({ do: "join", group: name, create, last: NEWEST });
@@ -162,6 +164,7 @@ export class Talk {
   /** The hub does not know me, does not take the name that I want, or wants a key first. */
   async #refusedHello(frame) {
     const wasKnown = Boolean(recall("token"));
+    if (frame.retryable) return setTimeout(() => this.line.restart(), AGAIN_MS);
     this.line.close();
     if (frame.code === "unauthorized") {
       if (await hub.isKeyWanted()) return this.#screen.keyWanted();
@@ -318,8 +321,11 @@ export class Talk {
     // A private conversation may be in the list of groups before the hub has let me in, and then it is asked for twice.
     if (this.#joined.has(group)) return;
     this.#followed.delete(group);
-    if (retryable && room) setTimeout(() => this.#followAgain(room), AGAIN_MS);
-    else if (room) this.#forget(room, { isAway: true });
+    if (retryable) {
+      setTimeout(() => (room ? this.#followAgain(room) : this.enter(group, this.#asked)), AGAIN_MS);
+      return;
+    }
+    if (room) this.#forget(room, { isAway: true });
     if (this.#wanted === group) {
       this.#wanted = "";
       this.#screen.refused("join", frame, group);
