@@ -10,13 +10,10 @@ import secrets
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from pregon.causal.stamps import Stamp
 from pregon.client import AsyncClient
 from pregon.client.calls import Call
 from pregon.client.groups import calls
 from pregon.client.groups.aio_group import AsyncGroup
-from pregon.client.groups.sending import OwnMessage, as_words
-from pregon.clock import wall_us
 from pregon.model.group import HOSTED, Participant
 from pregon.wire.groups import Join, Joined, Memberships, Read, Send, Sent
 
@@ -29,15 +26,6 @@ def _as_it_is(answer: Any, _payload: Sequence[Any]) -> Any:
 
 async def _ask(client: AsyncClient, call: Call[T]) -> T:
     return await client._run(call)
-
-
-def begin_to_say(group: AsyncGroup, text: str, answers: Stamp | None) -> OwnMessage:
-    """Say something, without waiting; what it depends on is settled now. Raises QueueFull, and why it is over."""
-    conversation = group._conversation
-    conversation.require_open()
-    own = conversation.make(as_words(text, None, None, answers), wall_us())
-    group._wake()
-    return own
 
 
 def has_shown_past(group: AsyncGroup) -> bool:
@@ -59,7 +47,7 @@ async def enroll(client: AsyncClient, name: str, secret: str) -> Participant:
 
 async def ask_memberships(client: AsyncClient, token: str, version: int = 0, wait_ms: int = 0) -> Memberships:
     """The groups of a participant, and its name; waits until they are no longer those of a version."""
-    return await _ask(client, calls.mine(token, version, wait_ms))
+    return await client.memberships(token, version=version, wait_ms=wait_ms)
 
 
 async def ask_private(client: AsyncClient, token: str, nick: str) -> Joined:

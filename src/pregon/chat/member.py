@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from pregon.chat.asking import begin_to_say, has_shown_past
+from pregon.chat.asking import has_shown_past
 from pregon.chat.conversation import Conversation
 from pregon.chat.input_line import Say
 from pregon.chat.people import Unsent
@@ -53,7 +53,7 @@ class RoomMember:
 
     def say(self, said: Say) -> None:
         """Say something; raises QueueFull, and why the room is over."""
-        own = begin_to_say(self.group, said.text, said.answers)
+        own = self.group.say(said.text, answers=said.answers)
         line = self._conversation.spoke(self.room, said, own.stamp, own.published_us)
         self._unsent.append((own, line))
         self._has_unsent.set()

@@ -84,13 +84,8 @@ export class Talk {
     return isSaid;
   }
 
-  leave(room) {
-    return this.line.say({ do: "leave", group: room.name });
-  }
-
-  rename(name) {
-    return this.line.say({ do: "rename", name });
-  }
+  leave = (room) => this.line.say({ do: "leave", group: room.name });
+  rename = (name) => this.line.say({ do: "rename", name });
 
   /** Write a line; false if too many wait already. */
   write(room, text, answers) {
@@ -276,13 +271,13 @@ export class Talk {
     this.#screen.renamed(name);
   }
 
-  #left({ group, code, message }) {
+  #left({ group, code }) {
     this.#followed.delete(group);
     this.#joined.delete(group);
     const room = this.rooms.get(group);
     if (!room) return;
     if (code && !FINAL.has(code)) setTimeout(() => this.#followAgain(room), AGAIN_MS);
-    else this.#forget(room, { isAway: Boolean(code), message });
+    else this.#forget(room, { isAway: Boolean(code) });
   }
 
   #followAgain(room) {

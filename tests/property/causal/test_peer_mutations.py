@@ -1,0 +1,68 @@
+"""Peers that are broken on purpose are found out by the simulator and the oracle, each within a few seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pregon.causal.entry import Entry
+from pregon.causal.peer_outputs import Passed
+from pregon.causal.repair import Repairs
+from pregon.causal.stability import Reports, Retained
+from pregon.causal.standing import Standing
+
+from .peer_group import PeerGroup
+
+SEEDS = range(8)
+"""How many runs each mutation has to hide in: every other one has slow applications."""
+
+_clock, _show = Entry.clock, Standing.show
+
+
+def never_asks(self: Repairs, *_: Any) -> list[Any]:
+    """What is lost stays lost."""
+    return []
+
+
+def keeps_nothing(self: Retained, *_: Any) -> None:
+    """What is lost cannot be repeated."""
+
+
+def believes_that_all_have_everything(self: Reports, *_: Any) -> int:
+    """What somebody lacks is dropped."""
+    return 10**9
+
+
+def begins_too_late(self: Entry) -> dict[int, int]:
+    """A newcomer counts a message as before its time that is not sent yet."""
+    return {member: number + 1 for member, number in _clock(self).items()}
+
+
+def forgets_what_is_not_shown(self: Standing, *args: Any) -> list[Any]:
+    """A slow application's messages do not follow from what was nothing to it, and from all that came after it."""
+    return [output for output in _show(self, *args) if not isinstance(output, Passed)]
+
+
+def never_answers_that_it_is_here(self: Standing, *_: Any) -> list[Any]:
+    """Who is taken for gone stays so, and nobody is told who is gone."""
+    return []
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "broken"),
+    [
+        (Repairs, "plan", never_asks),
+        (Retained, "add", keeps_nothing),
+        (Reports, "stable", believes_that_all_have_everything),
+        (Entry, "clock", begins_too_late),
+        (Standing, "show", forgets_what_is_not_shown),
+        (Standing, "_take_gone", never_answers_that_it_is_here),
+    ],
+)
+def test_a_peer_that_is_broken_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, broken: Any
+) -> None:
+    monkeypatch.setattr(owner, name, broken)
+
+    assert any(PeerGroup(seed, 300).run() for seed in SEEDS)

@@ -1,0 +1,93 @@
+"""Plots: what is drawn where, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from pregon.bench.plots import HEIGHT, LINES_MAX, WIDTH, Axis, Line, Mark, Plot, draw
+from pregon.errors import BadRequest
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def plot(*lines: Line, x: Axis | None = None, y: Axis | None = None, marks: tuple[Mark, ...] = ()) -> Plot:
+    """A plot of some lines."""
+    return Plot("what is <shown> & how", x or Axis("members"), y or Axis("bytes"), lines, marks)
+
+
+def texts(svg: str) -> list[str]:
+    """All that can be read on it."""
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{NAMESPACE}text")]
+
+
+def circles(svg: str) -> list[tuple[float, float]]:
+    """Where the markers of the first line are, the legend's left out."""
+    found = ElementTree.fromstring(svg).iter(f"{NAMESPACE}circle")
+    places = [(float(one.attrib["cx"]), float(one.attrib["cy"])) for one in found]
+    return places[:-1]
+
+
+def test_a_plot_is_well_formed_and_says_its_title_its_axes_and_its_lines() -> None:
+    svg = draw(plot(Line("ours & <theirs>", [(1, 1), (2, 5)]), marks=(Mark("the limit", 3),)))
+
+    assert {"what is <shown> & how", "members", "bytes", "ours & <theirs>", "the limit"} <= set(texts(svg))
+
+
+def test_points_go_right_and_up_with_their_values_and_stay_on_the_page() -> None:
+    places = circles(draw(plot(Line("ours", [(1, 1), (2, 5), (4, 9)]))))
+
+    assert [x for x, _ in places] == sorted(x for x, _ in places)
+    assert [y for _, y in places] == sorted((y for _, y in places), reverse=True)
+    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in places)
+
+
+def test_equal_ratios_are_equal_distances_on_a_logarithmic_axis() -> None:
+    line = Line("ours", [(1, 2), (10, 20), (100, 200)])
+
+    (x1, y1), (x2, y2), (x3, y3) = circles(draw(plot(line, x=Axis("x", is_log=True), y=Axis("y", is_log=True))))
+
+    assert x3 - x2 == pytest.approx(x2 - x1, abs=0.2)
+    assert y2 - y3 == pytest.approx(y1 - y2, abs=0.2)
+
+
+def test_an_even_axis_begins_at_zero_unless_something_is_below_it() -> None:
+    above, below = draw(plot(Line("ours", [(0, 40), (1, 50)]))), draw(plot(Line("ours", [(0, -40), (1, 50)])))
+
+    assert "0" in texts(above) and "-40" not in texts(above)
+    assert "-40" in texts(below)
+
+
+def test_the_same_plot_has_the_same_bytes() -> None:
+    lines = [Line("ours", [(1, 1.23456789), (3, 2.0)]), Line("theirs", [(1, 3.0), (3, 4.0)])]
+
+    assert draw(plot(*lines)) == draw(plot(*lines))
+
+
+def test_no_script_and_nothing_from_elsewhere_is_in_it() -> None:
+    svg = draw(plot(Line("<script>alert(1)</script>", [(1, 1), (2, 2)])))
+
+    assert "<script" not in svg
+    assert not re.search(r"href|url\(|@import", svg)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        plot(),
+        plot(Line("nothing", [])),
+        plot(Line("zero", [(0, 1), (1, 1)]), x=Axis("x", is_log=True)),
+        plot(Line("not a number", [(1, float("nan"))])),
+        plot(*(Line(str(number), [(1, 1)]) for number in range(LINES_MAX + 1))),
+    ],
+    ids=["no lines", "no points", "zero on a logarithmic axis", "not a number", "too many lines"],
+)
+def test_what_cannot_be_drawn_is_refused(wrong: Plot) -> None:
+    with pytest.raises(BadRequest):
+        draw(wrong)
+
+
+def test_a_line_of_one_point_is_drawn() -> None:
+    assert len(circles(draw(plot(Line("ours", [(3, 3)]))))) == 1
