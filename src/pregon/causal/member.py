@@ -73,6 +73,9 @@ class Member:
 
         Only the last GROUP_MEMBERS_MAX of them are known, the oldest first; one from before is a stranger again.
         """
+        self._covered: set[Stamp] = set()
+        """Messages that are delivered and that another delivered one depends on: they are out of the frontier, and need
+        not be looked at again. The newest of them, as many as there is room for."""
         self.duplicates = 0
         self.conflicts = 0
         """Copies of a held message that depended on something else: their sender tells each member another thing."""
@@ -109,7 +112,7 @@ class Member:
         if stamp[1] <= self.clock.get(stamp[0], 0) or stamp[0] in self.settled:
             self.duplicates += 1
             return []
-        if stamp in self.held and not self._replaces_held(message):
+        if self.held and stamp in self.held and not self._replaces_held(message):
             self.duplicates += 1
             return []
         missing = self._find_missing(message)
@@ -124,6 +127,7 @@ class Member:
 
     def follow(self, stamp: Stamp) -> None:
         """What is said next follows from a message that was not delivered here, or not yet."""
+        self._covered.clear()
         if stamp.number > self.clock.get(stamp.member, 0):
             self.frontier[stamp.member] = max(stamp.number, self.frontier.get(stamp.member, 0))
             self.history.skip(*stamp)
@@ -150,6 +154,7 @@ class Member:
         self.settled[member] = None
         if len(self.settled) > GROUP_MEMBERS_MAX:
             del self.settled[next(iter(self.settled))]
+        self._covered.clear()
         last = self.frontier.pop(member, None)
         if last is not None:
             self._inherit(Stamp(member, last))
@@ -213,6 +218,8 @@ class Member:
         member, number = message.stamp
         if clock.get(member, 0) != number - 1:
             return Stamp(member, number - 1)
+        if self._covered.issuperset(message.after):
+            return None
         for needed in message.after:
             if clock.get(needed[0], 0) < needed[1] and needed[0] not in self.settled:
                 return needed
@@ -232,19 +239,23 @@ class Member:
 
     def _deliver(self, ready: deque[Delivery]) -> list[Delivery]:
         """Deliver what is ready, and whatever waited for it."""
-        clock, frontier, held = self.clock, self.frontier, self.held
+        clock, frontier, held, covered = self.clock, self.frontier, self.held, self._covered
         done: list[Delivery] = []
         while ready:
             delivery = ready.popleft()
             message = delivery.message
-            stamp = message.stamp
+            stamp, after = message.stamp, message.after
             member, number = stamp
             clock[member] = number
             if member != self.me:
                 frontier[member] = number
-            for before, which in message.after:
-                if frontier.get(before) == which:
-                    del frontier[before]
+            if not covered.issuperset(after):
+                for before, which in after:
+                    if frontier.get(before) == which:
+                        del frontier[before]
+                if len(covered) > GROUP_MEMBERS_MAX:
+                    covered.clear()
+                covered.update(after)
             self.history.add(message)
             done.append(delivery)
             if held:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
 
 from pregon.errors import BadRequest
 from pregon.limits import GROUP_AFTER_MAX, GROUP_NUMBER_MAX
 
 _STAMP = re.compile(r"([1-9][0-9]{0,18}):([1-9][0-9]{0,18})", re.ASCII)
+_STAMPS = re.compile(r"[1-9][0-9]{0,18}:[1-9][0-9]{0,18}(?: [1-9][0-9]{0,18}:[1-9][0-9]{0,18})*", re.ASCII)
 
 
 class Stamp(NamedTuple):
@@ -24,6 +26,9 @@ class Stamp(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.member}:{self.number}"
+
+
+_make_stamp = partial(tuple.__new__, Stamp)
 
 
 def decode_stamp(text: str) -> Stamp:
@@ -43,7 +48,14 @@ def encode_stamps(stamps: Iterable[Stamp]) -> str:
 
 def decode_stamps(text: str) -> tuple[Stamp, ...]:
     """The stamps of a text, as it has them; raises BadRequest for one that is none, and for too many."""
-    words = text.split(" ", GROUP_AFTER_MAX) if text else []
-    if len(words) > GROUP_AFTER_MAX:
+    if not text:
+        return ()
+    if text.count(" ") >= GROUP_AFTER_MAX:
         raise BadRequest(f"a message names at most {GROUP_AFTER_MAX} messages that it depends on")
-    return tuple(decode_stamp(word) for word in words)
+    if _STAMPS.fullmatch(text) is not None:
+        numbers = list(map(int, text.replace(":", " ").split(" ")))
+        if max(numbers) <= GROUP_NUMBER_MAX:
+            # All in C: a message may name hundreds, and everybody reads them.
+            return tuple(map(_make_stamp, zip(numbers[::2], numbers[1::2], strict=True)))
+    # One of them is none: which one is said.
+    return tuple(decode_stamp(word) for word in text.split(" "))

@@ -17,7 +17,7 @@ from .peer_group import PeerGroup
 SEEDS = range(8)
 """How many runs each mutation has to hide in: every other one has slow applications."""
 
-_clock, _show = Entry.clock, Standing.show
+_show = Standing.show
 
 
 def never_asks(self: Repairs, *_: Any) -> list[Any]:
@@ -34,9 +34,9 @@ def believes_that_all_have_everything(self: Reports, *_: Any) -> int:
     return 10**9
 
 
-def begins_too_late(self: Entry) -> dict[int, int]:
-    """A newcomer counts a message as before its time that is not sent yet."""
-    return {member: number + 1 for member, number in _clock(self).items()}
+def begins_where_each_is_now(self: Entry) -> dict[int, int]:
+    """A newcomer begins after what it did not see, and before what that follows from."""
+    return {**self._claims, **{member: number for member, number in self._own.items() if number}}
 
 
 def forgets_what_is_not_shown(self: Standing, *args: Any) -> list[Any]:
@@ -55,7 +55,7 @@ def never_answers_that_it_is_here(self: Standing, *_: Any) -> list[Any]:
         (Repairs, "plan", never_asks),
         (Retained, "add", keeps_nothing),
         (Reports, "stable", believes_that_all_have_everything),
-        (Entry, "clock", begins_too_late),
+        (Entry, "clock", begins_where_each_is_now),
         (Standing, "show", forgets_what_is_not_shown),
         (Standing, "_take_gone", never_answers_that_it_is_here),
     ],
