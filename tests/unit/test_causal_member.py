@@ -202,6 +202,7 @@ def test_what_is_said_may_follow_from_what_is_shown_later() -> None:
     assert names([*leo.receive(message("2:1", "4:1")), *leo.receive(message("2:2"))]) == ["2:1", "2:2"]
     # 4:1 was before what it said, though it was shown later: nobody here can tell.
     assert leo.history.relation(said.stamp, Stamp(4, 1)) is Relation.FORGOTTEN
+    assert leo.history.relation(said.stamp, Stamp(2, 2)) is Relation.FORGOTTEN
     leo.follow(Stamp(2, 1))
     assert leo.broadcast().after == (Stamp(2, 2),)
 

@@ -197,7 +197,7 @@ class History:
     def _mark(self, stamp: Stamp, after: tuple[Stamp, ...]) -> _Marks:
         skipped = self._skipped
         lost: dict[int, int] = {}
-        seen = {stamp.member: stamp.number} if stamp.member in skipped else {}
+        seen: dict[int, int] = {}
         for cause in (*after, Stamp(stamp.member, stamp.number - 1)):
             member, number = cause
             if member in skipped:

@@ -206,10 +206,10 @@ class Standing:
     def _take_gone(self, kind: int, message: CausalMessage, now_ms: float) -> list[Output]:
         who, _ = decode_gone(message.body)
         if who == self.me:
+            if self.voice is not self.member:
+                # Whoever sees the answer has seen this before, also if the application here has not yet.
+                self.voice.follow(message.stamp)
             if self.phase is Phase.IN:
-                if self.voice is not self.member:
-                    # Whoever sees the answer has seen this before, also if the application here has not yet.
-                    self.voice.follow(message.stamp)
                 return self.come_in(BACK, now_ms)
             self.must_say_back = True
             return []

@@ -14,8 +14,10 @@ from pregon.causal.standing import Standing
 
 from .peer_group import PeerGroup
 
-SEEDS = range(8)
+SEEDS = range(8, 16)
 """How many runs each mutation has to hide in: every other one has slow applications."""
+
+MESSAGES = 600
 
 _show = Standing.show
 
@@ -65,4 +67,9 @@ def test_a_peer_that_is_broken_is_found_out(
 ) -> None:
     monkeypatch.setattr(owner, name, broken)
 
-    assert any(PeerGroup(seed, 300).run() for seed in SEEDS)
+    assert any(PeerGroup(seed, MESSAGES).run() for seed in SEEDS)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_peer_that_is_whole_gives_no_alarm(seed: int) -> None:
+    assert PeerGroup(seed, MESSAGES).run() == []

@@ -59,6 +59,17 @@ def test_peers_join_leave_die_and_come_back_and_nothing_is_lost(seed: int) -> No
     assert group.oracle.deliveries > 800
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(1988634469, id="what was said follows from what was shown later"),
+        pytest.param(2100711671, id="who comes back answers that it is gone before that is shown"),
+    ],
+)
+def test_storms_that_once_found_something_find_nothing(seed: int) -> None:
+    assert PeerGroup(seed, 1_000).run() == []
+
+
 def test_a_short_storm_passes() -> None:
     said: list[str] = []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import pytest
 
@@ -131,13 +130,11 @@ def test_a_hub_that_stands_still_for_a_while_holds_up_only_itself(make_hub: Make
     with hub.client() as client:
         ana, luis = client.join("design", name="ana"), client.join("design", name="luis")
         hub.running.send_signal(signal.SIGSTOP)
-        began = time.monotonic()
+        # It returns while the hub stands still, or the hub would stand still for ever.
         stamp = ana.send("despierta", wait=False)
-        took_s = time.monotonic() - began
         hub.running.send_signal(signal.SIGCONT)
 
         shown = next_message(luis)
 
-    assert took_s < 5.0
     assert isinstance(shown, GroupMessage)
     assert shown.stamp == stamp
