@@ -10,6 +10,7 @@ from pregon.hub.hub import Hub
 from pregon.hub.options import HubOptions
 from pregon.store.database import Database, SqliteDatabase
 
+from .group_stage import Stage
 from .site import Clock, Site, copy_migrated
 
 
@@ -75,3 +76,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     held = Clock()
     monkeypatch.setattr("pregon.clock.wall_us", held.read_us)
     return held
+
+
+@pytest.fixture
+def stage(hub: Hub) -> Iterator[Stage]:
+    """A desk with an open group."""
+    set_up = Stage.on(hub)
+    set_up.make()
+    yield set_up
+    set_up.desk.stop()

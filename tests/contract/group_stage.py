@@ -11,10 +11,13 @@ from pregon.causal.stamps import Stamp, decode_stamp, decode_stamps
 from pregon.groups.desk import GroupsDesk
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
+from pregon.hub.options import HubOptions
 from pregon.model.group import AFTER_HEADER, JOINED, KIND_HEADER, LEFT, MESSAGE, NATIVE, STAMP_HEADER, Group
 from pregon.model.message import Message
 from pregon.security.callers import ANYBODY
 from pregon.wire.groups import Join, Joined, Leave, Read, Send, Sent
+
+from .site import Site
 
 GROUP = "design"
 
@@ -65,6 +68,14 @@ class Stage:
     def head(self, name: str, group: str = GROUP) -> int:
         """The newest message."""
         return self.read(name, group=group)[-1].seq
+
+
+def again(stage: Stage, site: Site, options: HubOptions | None = None) -> Stage:
+    """The same people at a hub that was started anew."""
+    stage.desk.stop()
+    later = Stage.on(site.restart(options))
+    later.tokens = stage.tokens
+    return later
 
 
 def stamp_of(message: Message) -> Stamp:

@@ -1,7 +1,5 @@
 """Groups on a hub's store: who may join and send, what depends on what, and that all of it is there after a restart."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pregon.causal.message import CausalMessage
@@ -14,21 +12,11 @@ from pregon.errors import (
     PregonError,
     Unauthorized,
 )
-from pregon.hub.hub import Hub
 from pregon.model.group import INVITED
 from pregon.security.callers import ANYBODY, Caller
 
 from .group_stage import GROUP, Native, Stage, after_of, kind_of, stamp_of
 from .site import Site
-
-
-@pytest.fixture
-def stage(hub: Hub) -> Iterator[Stage]:
-    """A desk with an open group."""
-    set_up = Stage.on(hub)
-    set_up.make()
-    yield set_up
-    set_up.desk.stop()
 
 
 def test_joining_is_announced_and_then_said_by_the_member(stage: Stage) -> None:

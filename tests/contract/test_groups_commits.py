@@ -1,7 +1,5 @@
 """Groups when several changes share a commit, and when a commit fails."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pregon.errors import NotFound, PregonError
@@ -17,15 +15,6 @@ from .group_stage import GROUP, Stage
 from .site import one_commit
 
 ADMINISTRATOR = Caller(name="token root", scopes=scopes_of(("admin",)))
-
-
-@pytest.fixture
-def stage(hub: Hub) -> Iterator[Stage]:
-    """A desk with an open group."""
-    set_up = Stage.on(hub)
-    set_up.make()
-    yield set_up
-    set_up.desk.stop()
 
 
 class Broken:

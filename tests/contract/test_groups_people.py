@@ -1,7 +1,5 @@
 """Who takes part in groups: names, coming back, going, and what is private."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from pregon.errors import (
@@ -25,15 +23,6 @@ from pregon.wire.groups import Mine, Private, Read, Report
 from .group_stage import GROUP, Native, Stage, kind_of
 from .site import Site
 from .verbs import read
-
-
-@pytest.fixture
-def stage(hub: Hub) -> Iterator[Stage]:
-    """A desk with an open group."""
-    set_up = Stage.on(hub)
-    set_up.make()
-    yield set_up
-    set_up.desk.stop()
 
 
 @pytest.mark.parametrize("taken", ["ana", "ANA", "Ａｎａ"])

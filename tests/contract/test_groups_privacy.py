@@ -17,28 +17,11 @@ from pregon.model.trace import TraceQuery
 from pregon.security.callers import ANYBODY, Caller, scopes_of
 from pregon.wire.groups import Private, Report
 
-from .group_stage import GROUP, Native, Stage, kind_of
+from .group_stage import GROUP, Native, Stage, again, kind_of
 from .site import Site
 from .verbs import read
 
 ADMINISTRATOR = Caller(name="token root", scopes=scopes_of(("admin",)))
-
-
-@pytest.fixture
-def stage(hub: Hub) -> Iterator[Stage]:
-    """A desk with an open group."""
-    set_up = Stage.on(hub)
-    set_up.make()
-    yield set_up
-    set_up.desk.stop()
-
-
-def again(stage: Stage, site: Site, options: HubOptions | None = None) -> Stage:
-    """The same people at a hub that was started anew."""
-    stage.desk.stop()
-    later = Stage.on(site.restart(options))
-    later.tokens = stage.tokens
-    return later
 
 
 # Web services.

@@ -1,7 +1,5 @@
 """Groups in bad weather: what a message depends on when the log was cut, what memory keeps, and what may be sent."""
 
-from collections.abc import Iterator
-
 import pytest
 from sqlalchemy import text
 
@@ -11,7 +9,6 @@ from pregon.errors import BadName, BadRequest, NotAMember, TooLarge
 from pregon.groups import roll, rolls, tails, window
 from pregon.groups.window import Record, Window
 from pregon.hub.hub import Hub
-from pregon.hub.options import HubOptions
 from pregon.model.batch import StoredBatch
 from pregon.model.group import INVITED, NATIVE
 from pregon.security.callers import ANYBODY, Caller, scopes_of
@@ -20,27 +17,10 @@ from pregon.store.log import remove_through
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Send
 
-from .group_stage import GROUP, Native, Stage, kind_of
+from .group_stage import GROUP, Native, Stage, again, kind_of
 from .site import Clock, Site, one_commit, settle
 
 ADMINISTRATOR = Caller(name="token root", scopes=scopes_of(("admin",)))
-
-
-@pytest.fixture
-def stage(hub: Hub) -> Iterator[Stage]:
-    """A desk with an open group."""
-    set_up = Stage.on(hub)
-    set_up.make()
-    yield set_up
-    set_up.desk.stop()
-
-
-def again(stage: Stage, site: Site, options: HubOptions | None = None) -> Stage:
-    """The same people at a hub that was started anew."""
-    stage.desk.stop()
-    later = Stage.on(site.restart(options))
-    later.tokens = stage.tokens
-    return later
 
 
 # What a message depends on.
