@@ -21,7 +21,7 @@ from pregon.client.groups.lines import AsyncLine, OpenAsyncLine
 from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
 from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, Words, as_words
 from pregon.clock import monotonic_ms, wall_us
-from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
+from pregon.errors import HubStopping, HubUnreachable, PregonError, Unavailable
 
 
 class AsyncGroup(MemberFace):
@@ -78,15 +78,8 @@ class AsyncGroup(MemberFace):
         `flush` waits for that.
         """
         words = as_words(body, content_type, headers, answers)
-        conversation = self._conversation
-        conversation.require_open()
-        has_room = await self._wait(
-            lambda: not conversation.sending.is_full or conversation.failure is not None,
-            self._lines[0].timeout_ms / 1_000,
-        )
-        if not has_room:
-            raise QueueFull(f"{self.unsent} messages to {self.group} wait for the hub, which takes none: send later")
-        conversation.require_open()
+        self._conversation.require_open()
+        self._require_room(await self._wait(self._may_go_on, self._lines[0].timeout_ms / 1_000))
         own = self._make(words, is_told=wait)
         if wait:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pregon.causal.stamps import Stamp
 from pregon.client.groups.conversation import Conversation
 from pregon.client.groups.events import GroupEvent, GroupMember
+from pregon.errors import QueueFull
 
 
 class MemberFace:
@@ -53,6 +54,16 @@ class MemberFace:
         """How many messages have come and are held back, because one that they depend on has not."""
         with self._conversation.lock:
             return self._conversation.intake.held
+
+    def _may_go_on(self) -> bool:
+        """Whether there is room for one more message, or there never will be."""
+        return not self._conversation.sending.is_full or self._conversation.failure is not None
+
+    def _require_room(self, has_room: bool) -> None:
+        """Raises QueueFull if there was no room in time, and why the group has ended if it has."""
+        if not has_room:
+            raise QueueFull(f"{self.unsent} messages to {self.group} wait for the hub, which takes none: send later")
+        self._conversation.require_open()
 
     def concurrent(self, event: GroupEvent | Stamp) -> list[Stamp]:
         """The messages, of those that this member remembers, that are concurrent with one."""

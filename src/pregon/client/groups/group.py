@@ -24,7 +24,7 @@ from pregon.client.groups.lines import Line, OpenLine
 from pregon.client.groups.reports import LAST_REPORT_MS, REPORT_EVERY_MS
 from pregon.client.groups.sending import AT_ONCE_MAX, Body, OwnMessage, Words, as_words
 from pregon.clock import monotonic_ms, wall_us
-from pregon.errors import HubStopping, HubUnreachable, PregonError, QueueFull, Unavailable
+from pregon.errors import HubStopping, HubUnreachable, PregonError, Unavailable
 
 _THREAD_END_S = 15.0
 
@@ -111,14 +111,7 @@ class Group(MemberFace):
         self._work.notify_all()
 
     def _wait_for_room(self) -> None:
-        conversation = self._conversation
-        has_room = self._work.wait_for(
-            lambda: not conversation.sending.is_full or conversation.failure is not None,
-            self._sender.timeout_ms / 1_000,
-        )
-        if not has_room:
-            raise QueueFull(f"{self.unsent} messages to {self.group} wait for the hub, which takes none: send later")
-        conversation.require_open()
+        self._require_room(self._work.wait_for(self._may_go_on, self._sender.timeout_ms / 1_000))
 
     def _wait_until_done(self, own: OwnMessage) -> None:
         """Send until it is stored, or refused for good; raises why neither happens."""
