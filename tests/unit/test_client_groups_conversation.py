@@ -103,6 +103,31 @@ def test_members_come_leave_and_are_renamed_as_events_in_the_same_order(hub: Fak
     assert ana.talk.view.members == (GroupMember(ana.talk.me, "ana"),)
 
 
+def test_who_asked_to_leave_is_not_failed_by_being_no_member_any_more(hub: FakeHub) -> None:
+    ana, luis = joined(hub, "ana", "luis")
+    drive(leaving(luis.talk, 0), lambda question: hub.answer(question.call))
+
+    # What a read that was on its way when the hub let it go is answered.
+    luis.talk.fail(NotAMember("you are not a member of it"))
+    ana.talk.fail(NotAMember("you are not a member of it"))
+
+    assert luis.talk.failure is None
+    assert isinstance(ana.talk.failure, NotAMember)
+
+
+def test_who_could_not_leave_is_a_member_as_before(hub: FakeHub) -> None:
+    (ana,) = joined(hub, "ana")
+
+    def refuse(_question: object) -> None:
+        raise Rejected("not now")
+
+    with pytest.raises(Rejected):
+        drive(leaving(ana.talk, 0), refuse)
+    ana.talk.fail(NotAMember("you were removed"))
+
+    assert isinstance(ana.talk.failure, NotAMember)
+
+
 def test_one_who_never_came_to_join_is_not_said_to_be_gone(hub: FakeHub) -> None:
     (ana,) = joined(hub, "ana")
     never = Actor([hub], "eva")

@@ -245,6 +245,20 @@ def test_closing_ends_who_waits_for_the_next_event(client: Any, group: str, name
     assert shown == [[]]
 
 
+def test_leaving_ends_who_waits_for_the_next_event(client: Any, group: str, name: Name) -> None:
+    for turn in range(5):
+        ana = join(client, group, name=name(f"ana {turn}"))
+        shown: list[Any] = ["waiting"]
+        thread = threading.Thread(target=lambda ana=ana, shown=shown: shown.__setitem__(0, list(ana)))
+        thread.start()
+
+        ana.leave()
+        thread.join(30)
+
+        # It ended by itself: no refusal to read what it is no member of any more.
+        assert isinstance(shown[0], list)
+
+
 def test_any_number_of_threads_may_send(hub: HubProcess, group: str, name: Name) -> None:
     with ExitStack() as stack:
         client = stack.enter_context(hub.client())

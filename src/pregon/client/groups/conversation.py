@@ -75,6 +75,8 @@ class Conversation:
         self._past_view = View(self.order)
         self.failure: PregonError | None = None
         """Why it is over."""
+        self.is_leaving = False
+        """Whether it asked the hubs to go: that they then say it is no member is what it asked for."""
         self._left: deque[tuple[int, int]] = deque()
         """Members that left, and how many messages had been shown then."""
         self._shown = 0
@@ -91,6 +93,8 @@ class Conversation:
 
     def fail(self, error: PregonError) -> None:
         """It is over; the first reason counts."""
+        if self.is_leaving and isinstance(error, NotAMember):
+            return
         self.failure = self.failure or error
 
     def require_open(self) -> None:

@@ -270,8 +270,13 @@ def say_membership(conversation: Conversation, kind: str, now_us: int) -> None:
 
 def leaving(conversation: Conversation, now_us: int) -> Flow[None]:
     """Announce to every hub that one leaves; `left` is the last that the conversation has to send."""
-    for index, path in enumerate(conversation.paths):
-        is_first = index == 0
-        if is_first or path.token != conversation.paths[0].token:
-            yield Question(calls.leave(conversation.group, path.token), index)
+    conversation.is_leaving = True
+    try:
+        for index, path in enumerate(conversation.paths):
+            is_first = index == 0
+            if is_first or path.token != conversation.paths[0].token:
+                yield Question(calls.leave(conversation.group, path.token), index)
+    except PregonError:
+        conversation.is_leaving = False
+        raise
     say_membership(conversation, LEFT, now_us)
