@@ -1,0 +1,9 @@
+"""The hub as tables of Spark: read and write topics, batch and streaming; the archive; the pipelines and their report.
+
+A client of the hub like any other: it never imports the server's side. Importing this imports PySpark
+(`pip install 'pregon[spark]'`), so nothing else of the package does.
+"""
+
+from pregon.spark.session import session
+
+__all__ = ["session"]
