@@ -73,6 +73,8 @@ SESSION_BATCHES_REMEMBERED = 128
 """Last batches of a producer session whose repetition is recognised."""
 TRACE_SPAN_MAX = 10_000
 """Messages that one trace row may span; longer ranges are written as several rows."""
+TRACE_MARKS_MAX = 16
+"""Marks up to which traces are copied."""
 FEED_QUEUE_BATCHES_MAX = 64
 """Batches waiting for the live feed; what passes it is not shown live, and counted."""
 
@@ -103,6 +105,8 @@ STREAMS_MAX = 500
 """Streams over HTTP at once: live ones (SSE and WebSocket) and ranges of topics as tables."""
 STREAM_RANGE_BYTES_MAX = 1 * MIB
 """Arrow bytes that an HTTP answer reads from the store at a time."""
+TABLE_PARTS_AT_ONCE_MAX = 1
+"""Parts of tables being read from the store and put together at once; the others wait for their turn."""
 
 KEYS_PER_OWNER_MAX = 8
 """Keys of one producer, subscriber or token name that are valid at once."""

@@ -82,10 +82,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long a published id or producer session is remembered."""
     traces_keep_days: _Positive = 400
     """How long traces are kept."""
+    trace_mark_ms: _Positive = 30 * 24 * 60 * 60 * 1_000
+    """How long a mark up to which traces are copied holds without being put again."""
     maintenance_every_ms: _Positive = 5_000
     """How often retention and merging run."""
     reader_threads: Annotated[int, Meta(ge=1, le=64)] = 2
     """Threads that read for pulls."""
+    tables_share_percent: Annotated[int, Meta(ge=1, le=100)] = 20
+    """How much of the time reading tables may take while somebody publishes; 100 for no limit."""
     push_allow: str = ""
     """Networks and hosts to which a push may go although they are private, separated by commas."""
     push_redirects: bool = False

@@ -20,7 +20,7 @@ def _parts(names: str) -> Parts:
 
 
 # Groups of parts, from the bottom to the top; the map below is made of them.
-GROUND = _parts("addresses errors limits clock version")
+GROUND = _parts("addresses errors limits clock version plots")
 SHARED = GROUND | _parts("model causal wire")
 BELOW_HUB = SHARED | _parts("settings logs store security schemas filters soap")
 BELOW_EDGES = BELOW_HUB | _parts("hub delivery services groups")
@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, Parts] = {
     "limits": _parts(""),
     "clock": _parts(""),
     "version": _parts(""),
+    "plots": _parts("errors"),
     # nouns and pure order
     "model": GROUND,
     "causal": GROUND,

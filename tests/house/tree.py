@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "src/pregon"
-EVERYWHERE = (PACKAGE, "tests", "examples")
+EVERYWHERE = (PACKAGE, "src/pyspark_pregon", "tests", "examples")
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ Said = Command | tuple[Command, str]
 IN_PATHS = {
     "seq": 1, "key": "0" * 12, "secret": "0" * 12, "file": "docs.css", "type": "sqrt", "id": "no-such-request",
     "number": 1, "name": "tarifas", "stamp": "2:1", "member": 99,
+    "session": "a session",
 }  # fmt: skip
 LEAVERS = 200
 """Participants that take part until somebody tries whether they may leave."""

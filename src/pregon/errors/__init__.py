@@ -27,6 +27,8 @@ Three branches say what the caller can do about it:
     │   ├── AckBeyondHead         ack_beyond_head
     │   ├── NotPending            not_pending
     │   ├── SessionUnknown        session_unknown
+    │   ├── DataLost              data_lost
+    │   ├── NotRepeatable         not_repeatable
     │   ├── VersionUnknown        version_unknown
     │   ├── VersionUnserved       version_unserved
     │   ├── ServiceFailed         service_failed
@@ -48,6 +50,7 @@ Three branches say what the caller can do about it:
     │   ├── QueueFull             queue_full
     │   ├── AnswerTimeout         answer_timeout
     │   ├── OutOfTurn             out_of_turn
+    │   ├── WrittenMeanwhile      written_meanwhile
     │   ├── StoreFull             store_full
     │   └── StoreFailed           store_failed
     └── Corrupt               something is broken and a person must look
@@ -82,6 +85,7 @@ from pregon.errors.rejected import (
     Changed,
     DataDirectoryInUse,
     DataDirectoryReadOnly,
+    DataLost,
     DeadlinePassed,
     EndpointForbidden,
     Forbidden,
@@ -92,6 +96,7 @@ from pregon.errors.rejected import (
     NotAMember,
     NotFound,
     NotPending,
+    NotRepeatable,
     NotSecured,
     PoisonRequest,
     SchemaMismatch,
@@ -116,6 +121,7 @@ from pregon.errors.unavailable import (
     ServiceUnserved,
     StoreFailed,
     StoreFull,
+    WrittenMeanwhile,
 )
 
 __all__ = [
@@ -137,6 +143,7 @@ __all__ = [
     "Corrupt",
     "DataDirectoryInUse",
     "DataDirectoryReadOnly",
+    "DataLost",
     "DeadlinePassed",
     "EndpointForbidden",
     "Forbidden",
@@ -152,6 +159,7 @@ __all__ = [
     "NotAcceptable",
     "NotFound",
     "NotPending",
+    "NotRepeatable",
     "NotSecured",
     "OutOfTurn",
     "PoisonRequest",
@@ -173,6 +181,7 @@ __all__ = [
     "Unavailable",
     "VersionUnknown",
     "VersionUnserved",
+    "WrittenMeanwhile",
     "error_from_code",
 ]
 

@@ -146,6 +146,18 @@ class SessionUnknown(Rejected):
     code = "session_unknown"
 
 
+class DataLost(Rejected):
+    """Messages that were to be read are there no more: retention removed them, or their topic was deleted."""
+
+    code = "data_lost"
+
+
+class NotRepeatable(Rejected):
+    """A task that was tried again made other rows than the first time, which had been stored already."""
+
+    code = "not_repeatable"
+
+
 class VersionUnknown(Rejected):
     """The peer speaks a version of PREGON that this hub does not."""
 

@@ -75,3 +75,9 @@ class OutOfTurn(Unavailable):
     """A message of a member came before the member's earlier ones: send those first."""
 
     code = "out_of_turn"
+
+
+class WrittenMeanwhile(Unavailable):
+    """Another attempt of the same task is writing, or has written, in this one's place: try the task again."""
+
+    code = "written_meanwhile"

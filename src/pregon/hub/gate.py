@@ -22,6 +22,7 @@ from pregon.hub.pull import Pulled, PullRequest
 from pregon.hub.registry import Entry
 from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
 from pregon.hub.story import Reader, read_story
+from pregon.hub.table_gate import TableGate, readers_of
 from pregon.hub.way import Published, require_not_of_group
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Subscription, Topic
@@ -39,6 +40,7 @@ class Gate:
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self._keyring = hub.keyring
+        self.tables = TableGate(hub)
 
     def identify(self, presented: str, *, is_counted: bool = True) -> Caller:
         """Who presents this key or token, nobody known for an empty one; raises Unauthorized or RateLimited."""
@@ -120,12 +122,7 @@ class Gate:
         is_whole: bool = False,
     ) -> Ticket[LogRead]:
         """Messages by number, first and last: for readers, and for who subscribed to the topic."""
-        rules, subscribers = self._keyring.rules, None
-        private_topics.require_not_private(caller, topic)
-        if not rules.may(caller, READ):
-            if not caller.subscribers:
-                rules.require(caller, READ)
-            subscribers = caller.subscribers
+        subscribers = readers_of(self._keyring.rules, caller, topic)
         ticket = self.hub.read_log(topic, *numbers, messages_max, bytes_max, for_any_of=subscribers, is_whole=is_whole)
         return ticket if subscribers is None else hide(ticket, caller, f"the topic {topic}")
 

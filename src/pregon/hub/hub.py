@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlalchemy import Connection, func, select
 
 from pregon import limits
-from pregon.clock import INSTANT_US_MAX, WallClock, wall_us
+from pregon.clock import INSTANT_US_MAX, WallClock, monotonic_ms, wall_us
 from pregon.errors import BadRequest, PregonError
 from pregon.filters.examiner import Examiner
 from pregon.hub.catalogue import CatalogueVerbs
@@ -23,6 +23,7 @@ from pregon.hub.examining import Examining
 from pregon.hub.keyring import Keyring
 from pregon.hub.maintenance import Keeping, Maintenance
 from pregon.hub.options import AcceptedListener, HubOptions, LogRead, TransactionFollower
+from pregon.hub.pacing import TablePace
 from pregon.hub.publish import PublishBatch, PublishMany, PublishOne
 from pregon.hub.pull import Pulled, Puller, PullRequest
 from pregon.hub.pulled_notes import PulledNotes
@@ -75,6 +76,7 @@ class Hub(CatalogueVerbs):
         self._directory = Directory(self.options.auto_create)
         self._context = PublishContext(self._directory, self.counters, self._book)
         self.waiting = WaitingRoom()
+        self.table_pace = TablePace(self.options.tables_share_percent)
         self._listeners: list[AcceptedListener] = []
         self._followers: list[TransactionFollower] = []
         self._undoers: list[Callable[[], None]] = []
@@ -87,7 +89,12 @@ class Hub(CatalogueVerbs):
         self.maintenance = Maintenance(
             self.committer,
             lambda read: self.read(read).result(),
-            Keeping(self.options.dedupe_keep_ms, self.options.traces_keep_ms, self.options.maintenance_every_ms),
+            Keeping(
+                dedupe_ms=self.options.dedupe_keep_ms,
+                traces_ms=self.options.traces_keep_ms,
+                trace_mark_ms=self.options.trace_mark_ms,
+                every_ms=self.options.maintenance_every_ms,
+            ),
         )
 
     def start(self) -> None:
@@ -122,6 +129,8 @@ class Hub(CatalogueVerbs):
         if transaction.is_catalogue_changed:
             self._pulled_notes.forget()
         accepted = transaction.accepted
+        if accepted:
+            self.table_pace.published((self.clock.now_us() - transaction.now_us) / 1_000, monotonic_ms())
         if accepted or transaction.moved:
             self.waiting.topics_moved(transaction.moved.union(one.topic for one in accepted))
         for listener in self._listeners if accepted else ():

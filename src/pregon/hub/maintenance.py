@@ -10,13 +10,16 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection, or_, select
 
+from pregon.clock import format_us
 from pregon.errors import PregonError
 from pregon.hub.merging import WAITING_MIN, Merge
 from pregon.hub.retention import Retain
-from pregon.store import catalog, dedupe, traces
+from pregon.model.trace import TraceMark
+from pregon.store import catalog, dedupe, trace_marks, traces
 from pregon.store.committer import Committer
 from pregon.store.schema import subscription, topic
 from pregon.store.ticket import Ticket
@@ -31,12 +34,13 @@ _ROUNDS_MAX = 1_000
 """Operations of one kind for one topic in one run: a run always ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
     """How long things are remembered."""
 
     dedupe_ms: int
     traces_ms: int
+    trace_mark_ms: int
     every_ms: int
 
 
@@ -56,12 +60,31 @@ class _Forget:
         connection, now_us = transaction.connection, transaction.now_us
         published_before_us = now_us - self._keeping.dedupe_ms * 1_000
         self._forgetting.step(connection, published_before_us, _IDS_AT_ONCE)
+        self._drop_marks(transaction)
         forgotten = (
             dedupe.forget_sessions(connection, published_before_us, _ROWS_AT_ONCE),
-            traces.forget_traces(connection, now_us - self._keeping.traces_ms * 1_000, _ROWS_AT_ONCE),
+            traces.forget_traces(
+                connection,
+                now_us - self._keeping.traces_ms * 1_000,
+                _ROWS_AT_ONCE,
+                last_id=trace_marks.find_lowest(connection),
+            ),
             catalog.sweep_deleted(connection, _ROWS_AT_ONCE // 10) * 10,
         )
         transaction.results.append((self.ticket, max(forgotten) >= _ROWS_AT_ONCE))
+
+    def _drop_marks(self, transaction: Transaction) -> None:
+        """Marks of archives that are no more do not hold traces for ever."""
+        before_us = transaction.now_us - self._keeping.trace_mark_ms * 1_000
+        for mark in trace_marks.drop_abandoned(transaction.connection, before_us):
+            transaction.after_commit.append(partial(_tell_of_dropped, mark))
+
+
+def _tell_of_dropped(mark: TraceMark) -> None:
+    log.warning(
+        "a mark among the traces was dropped: nobody has put it for too long, and what it held may be forgotten now",
+        extra={"mark": mark.name, "trace_id": mark.id, "put_at": format_us(mark.put_us)},
+    )
 
 
 class Maintenance:

@@ -26,6 +26,8 @@ class HubOptions:
     maintenance_every_ms: int = 5_000
     reader_threads: int = 2
     push_allow: str = ""
+    tables_share_percent: int = 20
+    trace_mark_ms: int = 30 * _DAY_MS
 
 
 class AcceptedListener(Protocol):

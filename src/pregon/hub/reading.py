@@ -28,15 +28,22 @@ class LogQuery:
     """Batches as they are stored, however many messages they have."""
 
 
-def read_log(connection: Connection, wanted: LogQuery) -> LogRead:
-    """Messages from `first_seq` on; what retention removed is skipped. Raises NotFound."""
-    topic, subscribers = wanted.topic, wanted.for_any_of
+def require_reader(connection: Connection, topic: str, for_any_of: Collection[str] | None) -> tuple[int, int, int]:
+    """The topic's id and the numbers of its oldest and newest message; raises NotFound.
+
+    If subscribers are named, one of them must be subscribed to the topic.
+    """
     ends = find_ends(connection, topic)
     if ends is None:
         raise catalog.not_there("topic", topic)
-    topic_id, tail_seq, head_seq = ends
-    if subscribers is not None and not any(cursors.find_place(connection, topic, one) for one in subscribers):
-        raise not_subscribed(topic, " ".join(subscribers))
+    if for_any_of is not None and not any(cursors.find_place(connection, topic, one) for one in for_any_of):
+        raise not_subscribed(topic, " ".join(for_any_of))
+    return ends
+
+
+def read_log(connection: Connection, wanted: LogQuery) -> LogRead:
+    """Messages from `first_seq` on; what retention removed is skipped. Raises NotFound."""
+    topic_id, tail_seq, head_seq = require_reader(connection, wanted.topic, wanted.for_any_of)
     first_seq = max(wanted.first_seq, tail_seq)
     last_seq = head_seq if wanted.last_seq is None else min(wanted.last_seq, head_seq)
     bytes_max = max(1, min(wanted.bytes_max, limits.PULL_BYTES_MAX))

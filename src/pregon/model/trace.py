@@ -73,6 +73,16 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """Its place among the traces: `before` of the next page."""
 
 
+class TraceMark(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which trace somebody has copied them: what comes after is not forgotten."""
+
+    name: str
+    id: int
+    created_us: int
+    put_us: int
+    """When it was last put, there or where it was already."""
+
+
 class TraceQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which traces to find; an empty field does not restrict. Newest first, `before` continues a page.
 

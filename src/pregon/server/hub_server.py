@@ -160,6 +160,8 @@ class Server:
                     maintenance_every_ms=settings.maintenance_every_ms,
                     reader_threads=settings.reader_threads,
                     push_allow=settings.push_allow,
+                    tables_share_percent=settings.tables_share_percent,
+                    trace_mark_ms=settings.trace_mark_ms,
                 ),
                 Keyring(require_keys=settings.require_keys, verifier=self._verifier),
             )

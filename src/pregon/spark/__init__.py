@@ -5,5 +5,6 @@ A client of the hub like any other: it never imports the server's side. Importin
 """
 
 from pregon.spark.session import session
+from pregon.spark.shipping import ship
 
-__all__ = ["session"]
+__all__ = ["session", "ship"]

@@ -253,6 +253,16 @@ for _name, _columns, _where in (
     _on = [trace.c[column] for column in _columns.split()]
     Index(f"ix_trace_{_name}", *_on, sqlite_where=_condition, postgresql_where=_condition)
 
+trace_mark = Table(
+    "trace_mark",
+    metadata,
+    # Up to which trace somebody has copied them, and when it last said so: what comes after is not forgotten.
+    Column("name", String(160), primary_key=True),
+    Column("trace_id", BigInteger, nullable=False),
+    Column("created_us", BigInteger, nullable=False),
+    Column("put_us", BigInteger, nullable=False),
+)
+
 topic_schema = Table(
     "topic_schema",
     metadata,

@@ -62,10 +62,21 @@ def newest_trace_us(connection: Connection) -> int:
     return connection.execute(select(trace.c.at_us).order_by(trace.c.id.desc()).limit(1)).scalar() or 0
 
 
-def forget_traces(connection: Connection, before_us: int, rows_max: int) -> int:
-    """Remove at most `rows_max` traces older than `before_us`, the oldest first; how many it was."""
+def newest_trace_id(connection: Connection) -> int:
+    """The id of the newest trace, 0 if there is none."""
+    return connection.execute(select(trace.c.id).order_by(trace.c.id.desc()).limit(1)).scalar() or 0
+
+
+def forget_traces(connection: Connection, before_us: int, rows_max: int, last_id: int | None = None) -> int:
+    """Remove at most `rows_max` traces older than `before_us`, up to `last_id`, the oldest first; how many it was.
+
+    The newest one stays: the next id is counted from it, and an id that was given twice would lead astray whoever
+    remembers how far it has read.
+    """
     oldest = connection.execute(select(trace.c.id).order_by(trace.c.id).limit(1)).scalar()
     if oldest is None:
         return 0
-    end = min(first_id_at(connection, before_us), oldest + rows_max)
+    end = min(first_id_at(connection, before_us), oldest + rows_max, newest_trace_id(connection))
+    if last_id is not None:
+        end = min(end, last_id + 1)
     return connection.execute(delete(trace).where(trace.c.id < end)).rowcount

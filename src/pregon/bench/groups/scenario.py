@@ -16,9 +16,9 @@ from pregon.bench.groups.joining import measure_joining
 from pregon.bench.groups.paper import GLASSFISH, JBOSS
 from pregon.bench.groups.section_five import measure_section_five
 from pregon.bench.groups.state_machine import measure_deliveries, measure_held_back
-from pregon.bench.plots import Axis, Line, Mark, Plot, draw
 from pregon.bench.rounds import Run
 from pregon.causal.probabilistic import ENTRIES
+from pregon.plots import Axis, Line, Mark, Plot, draw
 
 RESULTS = Path("bench-results")
 

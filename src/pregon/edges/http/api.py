@@ -10,11 +10,13 @@ from pregon.edges.http import (
     groups,
     groups_messages,
     live,
+    marks,
     operate,
     publish,
     push,
     receive,
     services,
+    tables,
 )
 from pregon.edges.http.app import HttpApp, Mounted
 from pregon.edges.http.machines import machine_routes
@@ -27,8 +29,10 @@ def make_router(dispatcher: Dispatcher) -> Router:
     routes = [
         *publish.ROUTES,
         *receive.ROUTES,
+        *tables.ROUTES,
         *live.ROUTES,
         *operate.ROUTES,
+        *marks.ROUTES,
         *catalog.ROUTES,
         *access.ROUTES,
         *push.ROUTES,

@@ -170,6 +170,8 @@ def _path_schema(name: str) -> dict[str, Any]:
         return {"type": "integer", "minimum": 1, "maximum": 10**17}
     if name == "stamp":
         return {"type": "string", "pattern": "^[1-9][0-9]{0,17}:[1-9][0-9]{0,17}$"}
+    if name == "session":
+        return {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[0-9A-Za-z ._:-]+$"}
     return _NAME_SCHEMA
 
 

@@ -131,7 +131,7 @@ async def list_parked(desk: Desk, exchange: Exchange) -> Answer:
 async def replay(desk: Desk, exchange: Exchange) -> Answer:
     """Move the cursor back."""
     caller, wanted = desk.caller(exchange), await exchange.json(ReplayIn)
-    from_us = None if wanted.from_time is None else _parse_time("from_time", wanted.from_time)
+    from_us = None if wanted.from_time is None else parse_time("from_time", wanted.from_time)
     ticket = desk.gate.replay(caller, *_names(exchange), from_seq=wanted.from_seq, from_us=from_us)
     cursor = await desk.answer(ticket)
     return json_answer(ReplayOut(acked_seq=cursor.acked_seq, epoch=cursor.epoch))
@@ -143,7 +143,8 @@ async def account(desk: Desk, exchange: Exchange) -> Answer:
     return json_answer(await desk.answer(desk.gate.account(caller, *_names(exchange))))
 
 
-def _parse_time(name: str, text: str) -> int:
+def parse_time(name: str, text: str) -> int:
+    """A time of a request in microseconds since 1970, 1 at least; raises BadRequest, with the name of the field."""
     try:
         us = parse_us(text.upper())
     except (ValueError, OverflowError) as error:
@@ -161,8 +162,8 @@ async def search_traces(desk: Desk, exchange: Exchange) -> Answer:
         subscriber=wanted.subscriber,
         kind="" if wanted.kind is UNSET else wanted.kind,
         seq=wanted.seq,
-        since_us=0 if wanted.since is UNSET else _parse_time("since", wanted.since),
-        until_us=0 if wanted.until is UNSET else _parse_time("until", wanted.until),
+        since_us=0 if wanted.since is UNSET else parse_time("since", wanted.since),
+        until_us=0 if wanted.until is UNSET else parse_time("until", wanted.until),
         before=decode_number_cursor(wanted.cursor, 18),
         max=wanted.max,
     )

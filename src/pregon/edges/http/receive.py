@@ -245,6 +245,13 @@ async def _one(desk: Desk, exchange: Exchange) -> Message:
     return message
 
 
+async def _part(desk: Desk, caller: Caller, topic: str, numbers: tuple[int, int | None]) -> tuple[LogRead, bytes]:
+    """What is read at once of a range, and how it goes into the stream: in its turn, at the hub's pace."""
+    async with desk.tables.turn():
+        read = await _read(desk, caller, topic, numbers, 1, is_whole=True)
+        return read, b"".join(piece for batch in read.batches for piece in served(batch))
+
+
 async def read_batches(desk: Desk, exchange: Exchange) -> Stream:
     """A range of a topic as an Arrow stream, read from the store as the client takes it."""
     choose(exchange.header(b"accept"), (ARROW,))
@@ -252,24 +259,24 @@ async def read_batches(desk: Desk, exchange: Exchange) -> Stream:
     wanted = exchange.query(RangeQuery)
     topic = exchange.params["topic"]
     # Read before anything is sent, so that what is refused gets its status.
-    first = await _read(desk, caller, topic, wanted.numbers, 1, is_whole=True)
+    first, opening = await _part(desk, caller, topic, wanted.numbers)
     last_seq = first.head_seq if wanted.to is UNSET else min(wanted.to, first.head_seq)
 
     async def chunks() -> AsyncIterator[bytes]:
         with desk.stream():
             yield SERVED_HEAD
-            read, ahead = first, None
+            read, part, ahead = first, opening, None
             try:
                 while read.batches:
                     next_seq = read.batches[-1].last_seq + 1
                     if next_seq <= last_seq:
                         # The next part is read while this one is sent, for who still may.
                         numbers, again = (next_seq, last_seq), desk.caller_again(exchange)
-                        ahead = asyncio.ensure_future(_read(desk, again, topic, numbers, 1, is_whole=True))
-                    yield b"".join(piece for batch in read.batches for piece in served(batch))
+                        ahead = asyncio.ensure_future(_part(desk, again, topic, numbers))
+                    yield part
                     if ahead is None:
                         break
-                    read, ahead = await ahead, None
+                    (read, part), ahead = await ahead, None
             finally:
                 if ahead is not None:
                     ahead.cancel()

@@ -14,6 +14,7 @@ from typing import Any
 from pregon.delivery.figures import Figures
 from pregon.edges.http.answers import Answer, Stream
 from pregon.edges.http.exchange import Budget, Exchange
+from pregon.edges.http.turns import TableTurns
 from pregon.errors import HubBusy, MethodUnknown, NotFound, PregonError
 from pregon.groups.desk import GroupsDesk
 from pregon.hub.bridge import Bridge
@@ -47,6 +48,11 @@ class Desk:
     """None for a hub without services."""
     groups: GroupsDesk | None = None
     """None for a hub without groups."""
+    tables: TableTurns = field(init=False)
+    """Whose turn it is to make a part of a table: `async with desk.tables.turn()` around each."""
+
+    def __post_init__(self) -> None:
+        self.tables = TableTurns(self.gate.hub.table_pace)
 
     def require_services(self) -> ServicesDesk:
         """Services, if this hub has them; raises NotFound."""
@@ -146,15 +152,18 @@ class Route:
     """An example of its JSON body."""
     answer_example: Any = None
     """An example of its JSON answer."""
+    has_rest: bool = False
+    """Whether its last parameter is all the rest of the path, with the slashes in it."""
 
 
 class _Node:
-    __slots__ = ("children", "parameter", "routes")
+    __slots__ = ("children", "has_rest", "parameter", "routes")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.parameter: tuple[str, _Node] | None = None
         self.routes: dict[str, Route] = {}
+        self.has_rest = False
 
 
 class Router:
@@ -175,11 +184,13 @@ class Router:
                     node = node.children.setdefault(segment, _Node())
             assert route.method not in node.routes, route.path
             node.routes[route.method] = route
+            node.has_rest = node.has_rest or route.has_rest
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
         """The route and the parameters in its path; raises NotFound or MethodUnknown."""
         node, params = self._root, {}
-        for segment in path[1:].split("/"):
+        segments = path[1:].split("/")
+        for index, segment in enumerate(segments):
             child = node.children.get(segment)
             if child is None and node.parameter is not None and segment:
                 name, child = node.parameter
@@ -187,6 +198,9 @@ class Router:
             if child is None:
                 raise NotFound("there is nothing at this address: /docs shows what there is")
             node = child
+            if node.has_rest:
+                params[name] = "/".join(segments[index:])
+                break
         route = node.routes.get(method) or (node.routes.get("GET") if method == "HEAD" else None)
         if route is None:
             if not node.routes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
 
-from pregon.bench.plots import HEIGHT, LINES_MAX, WIDTH, Axis, Line, Mark, Plot, draw
 from pregon.errors import BadRequest
+from pregon.plots import HEIGHT, LINES_MAX, WIDTH, Axis, Line, Mark, Plot, draw
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -91,3 +92,23 @@ def test_what_cannot_be_drawn_is_refused(wrong: Plot) -> None:
 
 def test_a_line_of_one_point_is_drawn() -> None:
     assert len(circles(draw(plot(Line("ours", [(3, 3)]))))) == 1
+
+
+def test_an_axis_of_time_says_hours_and_the_day_where_one_begins() -> None:
+    evening = datetime(2026, 11, 15, 20, tzinfo=UTC).timestamp()
+    line = Line("ours", [(evening + hour * 3_600, float(hour)) for hour in range(9)])
+
+    svg = draw(plot(line, x=Axis("time", is_time=True)))
+
+    assert {"20:00", "22:00", "11-16", "02:00", "04:00"} <= set(texts(svg))
+
+
+@pytest.mark.parametrize("span_s", [0, 1, 59, 3_601, 86_400 * 3, 86_400 * 400, 86_400 * 36_500])
+def test_an_axis_of_time_has_few_ticks_whatever_it_spans(span_s: int) -> None:
+    begin = datetime(1970, 1, 1, tzinfo=UTC).timestamp()
+    line = Line("ours", [(begin, 1.0), (begin + span_s, 2.0)])
+
+    on_it = ElementTree.fromstring(draw(plot(line, x=Axis("time", is_time=True))))
+
+    ticks = [one for one in on_it.iter(f"{NAMESPACE}text") if one.attrib.get("text-anchor") == "middle"]
+    assert 3 <= len(ticks) <= 10

@@ -3,7 +3,8 @@
     plot = Plot("what is shown", Axis("members", is_log=True), Axis("bytes"), [Line("ours", [(2, 5.0), (10, 5.5)])])
     path.write_text(draw(plot))
 
-Text and axes are of a grey that both kinds of page bear, and lines differ by colour, dashes and markers.
+Text and axes are of a grey that both kinds of page bear, and lines differ by colour, dashes and markers. An axis of
+time has seconds since 1970 as its values and says days and hours, in UTC.
 
 Promises:
 - Same plot, same bytes: no clock, no randomness, and numbers are rounded.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from xml.sax.saxutils import escape
 
 from pregon.errors import BadRequest
@@ -26,7 +28,16 @@ _GREY, _FAINT = "#7d7d7d", "#7d7d7d"
 _COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#a2529f", "#8a7a1f", "#c2474d")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "", "7 3")
 _TICKS_MAX = 8
+_MARKERS_MAX = 48
+"""A line of more points has no markers: they would run into each other."""
 _STEPS = (1, 2, 2.5, 5, 10)
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3_600, 86_400
+_TIME_STEPS_S = (
+    *(1, 2, 5, 10, 30),
+    *(minutes * _MINUTE_S for minutes in (1, 2, 5, 10, 30)),
+    *(hours * _HOUR_S for hours in (1, 2, 3, 6, 12)),
+    *(days * _DAY_S for days in (1, 2, 7, 14, 30, 90, 365)),
+)
 LINES_MAX = len(_COLOURS)
 
 
@@ -39,6 +50,8 @@ class Axis:
     least: float | None = None
     """Where it begins; None: at the least value, or at zero if it is not logarithmic."""
     most: float | None = None
+    is_time: bool = False
+    """Its values are seconds since 1970; it begins with the first of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,8 @@ class _Scale:
     """Values of an axis to places on the page."""
 
     def __init__(self, axis: Axis, values: Sequence[float], places: tuple[float, float]) -> None:
-        least = axis.least if axis.least is not None else (min(values) if axis.is_log else min(0.0, *values))
+        begins_at_zero = not (axis.is_log or axis.is_time)
+        least = axis.least if axis.least is not None else min(0.0 if begins_at_zero else values[0], *values)
         most = axis.most if axis.most is not None else max(values)
         if not all(map(math.isfinite, (*values, least, most))) or (axis.is_log and min(least, *values) <= 0):
             raise BadRequest(f"the axis {axis.label!r} has a value that cannot be drawn on it")
@@ -80,17 +94,24 @@ class _Scale:
         if self.is_log:
             self.ticks = _log_ticks(least, most)
             self._low, self._high = math.log10(min(least, self.ticks[0])), math.log10(max(most, self.ticks[-1]))
+        elif axis.is_time:
+            self.ticks, self._low, self._high = _time_ticks(least, most), least, most
         else:
             self.ticks = _even_ticks(least, most)
             self._low, self._high = min(least, self.ticks[0]), max(most, self.ticks[-1])
         if self._high <= self._low:
             self._high = self._low + 1
         self._begin, self._end = places
+        self._step_s = _time_step_s(least, most) if axis.is_time else None
 
     def place(self, value: float) -> float:
         """Where a value is."""
         at = math.log10(value) if self.is_log else value
         return self._begin + (at - self._low) / (self._high - self._low) * (self._end - self._begin)
+
+    def label(self, value: float) -> str:
+        """What is written at a tick."""
+        return _number(value) if self._step_s is None else _instant(value, self._step_s)
 
 
 def _even_ticks(least: float, most: float) -> list[float]:
@@ -110,6 +131,27 @@ def _log_ticks(least: float, most: float) -> list[float]:
     low = max((one for one in ticks if one <= least * 1.001), default=ticks[0])
     high = min((one for one in ticks if one >= most * 0.999), default=ticks[-1])
     return [one for one in ticks if low <= one <= high]
+
+
+def _time_step_s(least: float, most: float) -> float:
+    rough = (most - least) / (_TICKS_MAX - 1)
+    whole = math.ceil(rough / _TIME_STEPS_S[-1]) * _TIME_STEPS_S[-1]
+    return next((step for step in _TIME_STEPS_S if step >= rough), float(whole))
+
+
+def _time_ticks(least: float, most: float) -> list[float]:
+    """Whole minutes, hours or days within the axis; its beginning if there is none."""
+    step = _time_step_s(least, most)
+    first, last = math.ceil(least / step), math.floor(most / step)
+    return [number * step for number in range(first, last + 1)] or [least]
+
+
+def _instant(value: float, step_s: float) -> str:
+    """As much of an instant as tells it from the ticks beside it; the day where it begins."""
+    at = datetime.fromtimestamp(value, UTC)
+    if step_s >= _DAY_S or (at.hour, at.minute, at.second) == (0, 0, 0):
+        return f"{at:%m-%d}"
+    return f"{at:%H:%M:%S}" if step_s < _MINUTE_S else f"{at:%H:%M}"
 
 
 def _number(value: float) -> str:
@@ -147,13 +189,13 @@ def _axes(plot: Plot, x: _Scale, y: _Scale, top: float) -> list[str]:
         at = y.place(tick)
         parts.append(
             f'<line x1="{_LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="{_FAINT}" stroke-opacity="0.25"/>'
-            f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" fill="{_GREY}" text-anchor="end">{_number(tick)}</text>'
+            f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" fill="{_GREY}" text-anchor="end">{y.label(tick)}</text>'
         )
     for tick in x.ticks:
         at = x.place(tick)
         parts.append(
             f'<line x1="{at:.1f}" y1="{bottom}" x2="{at:.1f}" y2="{bottom + 5}" stroke="{_GREY}"/>'
-            f'<text x="{at:.1f}" y="{bottom + 20}" fill="{_GREY}" text-anchor="middle">{_number(tick)}</text>'
+            f'<text x="{at:.1f}" y="{bottom + 20}" fill="{_GREY}" text-anchor="middle">{x.label(tick)}</text>'
         )
     middle_x, middle_y = (_LEFT + right) / 2, (top + bottom) / 2
     return [
@@ -169,6 +211,8 @@ def _line(line: Line, index: int, x: _Scale, y: _Scale) -> list[str]:
     places = [(x.place(one), y.place(other)) for one, other in line.points]
     path = "M" + "L".join(f"{left:.1f} {down:.1f}" for left, down in places)
     drawn = [f'<path d="{path}" fill="none" stroke-width="2" {_stroke(index)}/>']
+    if len(places) > _MARKERS_MAX:
+        return drawn
     return drawn + [_marker(index, left, down) for left, down in places]
 
 

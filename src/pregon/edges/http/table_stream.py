@@ -1,0 +1,73 @@
+"""A table as an Arrow stream over HTTP: its parts, each read from the store while the one before is sent.
+
+Which parts there are, and who may read them, is left to those who ask for them.
+
+Promises:
+- At most two parts are in memory: one that is sent and one that is read.
+- A stream that cannot go on ends without its end, and Arrow readers notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
+
+from pregon.edges.http.answers import ARROW, Stream
+from pregon.edges.http.routes import Desk
+from pregon.model.batch import END_OF_STREAM
+from pregon.store.ticket import Ticket
+
+
+class Part(Protocol):
+    """A part of a table."""
+
+    @property
+    def arrow(self) -> bytes:
+        """Record batches; empty when there are no rows."""
+        ...
+
+    @property
+    def next(self) -> int:
+        """Where the next part begins; 0: this was the last."""
+        ...
+
+
+P = TypeVar("P")
+ReadPart = Callable[[int], Coroutine[Any, Any, Part]]
+"""Reads the part that begins at a number, for who still may."""
+
+
+async def in_turn(desk: Desk, ask: Callable[[], Ticket[P]]) -> P:
+    """What the hub answers to who asks for a part: in its turn, at the hub's pace."""
+    async with desk.tables.turn():
+        answer: P = await desk.answer(ask())
+        return answer
+
+
+def table_stream(
+    desk: Desk, head: bytes, first: Part, read_part: ReadPart, headers: Sequence[tuple[bytes, bytes]] = ()
+) -> Stream:
+    """The stream, of which the first part was read already, so that what is refused gets its status; raises HubBusy."""
+    desk.require_room_for_stream()
+    return Stream(_chunks(desk, head, first, read_part), ARROW, headers)
+
+
+async def _chunks(desk: Desk, head: bytes, first: Part, read_part: ReadPart) -> AsyncIterator[bytes]:
+    with desk.stream():
+        yield head
+        part: Part = first
+        ahead: asyncio.Future[Part] | None = None
+        try:
+            while True:
+                if part.next:
+                    ahead = asyncio.ensure_future(read_part(part.next))
+                if part.arrow:
+                    yield part.arrow
+                if ahead is None:
+                    break
+                part, ahead = await ahead, None
+        finally:
+            if ahead is not None:
+                ahead.cancel()
+        yield END_OF_STREAM

@@ -1,0 +1,160 @@
+"""A batch of the stream becomes part of the archive: once, whatever is repeated.
+
+The archive itself says how far it is, number by number and life by life of each topic. So a batch that Spark gives again
+after a kill is known and skipped; a stream that lost its checkpoint reads from the oldest message again and adds what is
+new; and what is missing between the archive and a batch is noticed, not written over.
+
+Promises:
+- After a commit, the archive has every row of the batch and no row twice.
+- Every message between where a topic was and where it is now is counted in the files before they are committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pregon.clock import wall_us
+from pregon.errors import DataLost, StoreCorrupt, WrittenMeanwhile
+from pregon.spark.archive.commits import APPEND, Commit, File, Life, Position, State, check_room
+from pregon.spark.archive.layout import DATE, TOPIC, Kept, checkpoint_folder
+from pregon.spark.archive.writing import ArchiveTable, day_of, place, rows_of, take_settings, write
+from pregon.spark.offsets import Offset, Place, decode_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What a batch adds to a life of a topic: the numbers from `begin` on, up to and without `end`."""
+
+    life: Life
+    begin: int | None
+    """None when the archive has nothing of it yet: then it begins with the first row that comes."""
+    end: int
+
+
+class Appender:
+    """What `foreachBatch` calls."""
+
+    def __init__(self, table: ArchiveTable, *, fails_on_data_loss: bool = True) -> None:
+        self._table = table
+        self._fails_on_data_loss = fails_on_data_loss
+
+    def append(self, batch: DataFrame, number: int) -> State | None:
+        """Add a batch; the state after it, None if it was there already."""
+        kept = self._table.kept
+        state = self._table.log.load()
+        start, end = self._offset(number - 1), self._offset(number)
+        if end is None:
+            raise StoreCorrupt(f"batch {number} is not in the stream's checkpoint: begin with another checkpoint")
+        dues = due(kept, state, end)
+        if not dues:
+            return None
+        self._check_joint(start or {}, dues)
+        rows = self._only_new(batch, start or {}, dues)
+        take_settings(rows.sparkSession)
+        written = write(self._table, rows.withColumn(DATE, day_of(kept)))
+        self._check_whole(dues, written.files)
+        files = place(self._table, written, number, {one.life[0]: one.life[1] for one in dues})
+
+        def make(now: State) -> Commit:
+            if any(now.find_next(one.life) != one.begin for one in dues):
+                raise WrittenMeanwhile("another stream has added to the archive: let one stream write a table of it")
+            check_room(now, len(files), len(dues))
+            positions = [_position_after(now, one, files) for one in dues]
+            return Commit(
+                version=now.version + 1, kind=APPEND, at_us=wall_us(), batch=number, adds=files, positions=positions
+            )
+
+        return self._table.log.commit(make)
+
+    def _offset(self, number: int) -> Offset | None:
+        """Where a batch ends, as Spark wrote it before it began; None if it did not."""
+        path = f"{checkpoint_folder(self._table.kept)}/offsets/{number}"
+        try:
+            text = self._table.files.read(path)
+        except FileNotFoundError:
+            return None
+        # The form's version, a line of Spark's own, and a line for each source.
+        lines = text.decode(errors="replace").splitlines()
+        try:
+            if len(lines) != 3 or lines[0] != "v1":
+                raise ValueError("it is of another form")
+            return decode_offset(msgspec.json.decode(lines[2], type=dict[str, dict[str, int]]))
+        except (msgspec.DecodeError, ValueError) as error:
+            raise StoreCorrupt(f"{path} cannot be read ({error}): begin with another checkpoint") from error
+
+    def _check_joint(self, start: Offset, dues: Sequence[Due]) -> None:
+        """Raises DataLost when the stream goes on later than the archive ends."""
+        for one in dues:
+            topic, since = one.life
+            begun = start.get(topic if self._table.kept.has_topics else self._table.kept.table)
+            if begun is None or begun.since != since:
+                continue
+            if one.begin is None or one.begin < begun.next:
+                self._lose(
+                    f"the stream goes on at {begun.next} of {topic or self._table.kept.table}, but the archive ends before "
+                    f"{one.begin or 'its first row'}: remove {checkpoint_folder(self._table.kept)} to read again what the "
+                    "hub still has"
+                )
+
+    def _only_new(self, batch: DataFrame, start: Offset, dues: Sequence[Due]) -> DataFrame:
+        """The rows that the archive does not have."""
+        kept = self._table.kept
+        begins: dict[str, int] = {}
+        for one in dues:
+            topic, since = one.life
+            begun = start.get(topic if kept.has_topics else kept.table)
+            knows = begun is not None and begun.since == since and begun.next == one.begin
+            if one.begin is not None and not knows:
+                begins[topic] = one.begin
+        if not begins:
+            return batch
+        if not kept.has_topics:
+            return batch.where(F.col(kept.number) >= begins[""])
+        pairs = [F.lit(value) for pair in begins.items() for value in pair]
+        return batch.where(F.col(kept.number) >= F.coalesce(F.element_at(F.create_map(*pairs), F.col(TOPIC)), F.lit(0)))
+
+    def _check_whole(self, dues: Sequence[Due], files: Sequence[File]) -> None:
+        """Raises DataLost when rows are missing, or came that were not asked for."""
+        of_topic: dict[str, list[File]] = {}
+        for file in files:
+            of_topic.setdefault(file.topic, []).append(file)
+        for one in dues:
+            mine = of_topic.pop(one.life[0], [])
+            first = min((file.first for file in mine), default=one.end)
+            last = max((file.last for file in mine), default=one.end - 1)
+            begin = first if one.begin is None else one.begin
+            if last >= one.end or first < begin:
+                raise StoreCorrupt(f"the batch has {first} to {last} of {one.life[0]}, not {begin} to {one.end - 1}")
+            if self._table.kept.is_whole and rows_of(mine) != one.end - begin:
+                self._lose(f"{one.end - begin} messages of {one.life[0]} were to be archived, {rows_of(mine)} came")
+        if of_topic:
+            raise StoreCorrupt(f"the batch has rows of {', '.join(sorted(of_topic))[:200]}, which it should not have")
+
+    def _lose(self, what: str) -> None:
+        if self._fails_on_data_loss:
+            raise DataLost(f"{what}. To go on without what is missing, set the option failOnDataLoss to false")
+
+
+def due(kept: Kept, state: State, end: Mapping[str, Place]) -> list[Due]:
+    """What the archive has not, of what ends there."""
+    dues = []
+    for name, place_ in sorted(end.items()):
+        life = (name if kept.has_topics else "", place_.since)
+        begin = state.find_next(life)
+        if begin is None or begin < place_.next:
+            dues.append(Due(life, begin, place_.next))
+    return dues
+
+
+def _position_after(state: State, one: Due, files: Sequence[File]) -> Position:
+    topic, since = one.life
+    mine = [file for file in files if file.topic == topic]
+    before = state.positions.get(one.life)
+    first = before.first if before else min((file.first for file in mine), default=one.end)
+    rows = rows_of(mine) + (before.rows if before else 0)
+    return Position(first=first, next=one.end, rows=rows, topic=topic, since=since)

@@ -1,0 +1,138 @@
+"""Many small files become few large ones: the same rows, in the order of their numbers.
+
+A stream makes a file for each topic and batch. Compaction takes runs of small files of one topic's day, writes their rows
+into one, and commits the exchange; who is reading the old files goes on reading them until `cleaning` removes them.
+
+Promises:
+- The exchange is one commit: no reader sees a row twice or not at all, whenever this is killed.
+- What was written is counted before it is committed; files of two lives of a topic are never joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pregon.clock import wall_us
+from pregon.errors import StoreCorrupt, WrittenMeanwhile
+from pregon.limits import MIB
+from pregon.spark.archive.commits import COMPACT, Commit, File, State
+from pregon.spark.archive.layout import Kept
+from pregon.spark.archive.reading import read_files
+from pregon.spark.archive.writing import ArchiveTable, open_table, place, rows_of, write
+
+FILE_BYTES = 256 * MIB
+"""A file is made up to so large."""
+SMALL_BYTES = FILE_BYTES // 2
+"""A file from this size on is left alone."""
+TIERS_BYTES = (1 * MIB, 8 * MIB, SMALL_BYTES)
+"""While a stream runs: files below a size are joined with each other, not with larger ones, so that no row is rewritten
+again and again."""
+_ROUND_BYTES = 1024 * MIB
+_ROUND_FILES = 2_000
+_ROUNDS_MAX = 10_000
+
+
+def compact(spark: SparkSession, archive: str, table: str, *, files_min: int = 2) -> int:
+    """Join small files wherever a topic's day has at least so many in a row; how many files went into others."""
+    opened = open_table(spark, archive, table)
+    joined = 0
+    for _ in range(_ROUNDS_MAX):
+        now = compact_once(opened, files_min, (SMALL_BYTES,))
+        joined += now
+        if not now:
+            break
+    return joined
+
+
+def compact_once(table: ArchiveTable, files_min: int, tiers_bytes: Sequence[int] = TIERS_BYTES) -> int:
+    """One round, of bounded size; how many files went into others."""
+    runs = one_round(small_runs(table.log.load(), files_min, tiers_bytes))
+    if not runs:
+        return 0
+    old = [file for run in runs for file in run]
+    rows = _ordered(table.kept, read_files(table.session, table.files.root, table.kept, old), len(runs))
+    written = write(table, rows)
+    _check_same(runs, written.files)
+    new = place(table, written, 0, {file.topic: file.since for file in old})
+
+    def make(now: State) -> Commit:
+        if not all(file.path in now.files for file in old):
+            raise WrittenMeanwhile("the archive is being compacted by another process too: let one of them do it")
+        return Commit(
+            version=now.version + 1, kind=COMPACT, at_us=wall_us(), adds=new, removes=[file.path for file in old]
+        )
+
+    table.log.commit(make)
+    return len(old)
+
+
+def small_runs(state: State, files_min: int, tiers_bytes: Sequence[int]) -> list[list[File]]:
+    """Small files that follow one another in a day of a life of a topic, as many as fit one file; the longest first."""
+
+    def of_day(file: File) -> tuple[str, str, int]:
+        return file.topic, file.date, file.since
+
+    ordered = sorted(state.files.values(), key=lambda file: (*of_day(file), file.first))
+    runs: list[list[File]] = []
+    for _, files in groupby(ordered, of_day):
+        day = list(files)
+        for tier_bytes in tiers_bytes:
+            found = [run for run in _runs_of(day, tier_bytes) if len(run) >= max(2, files_min)]
+            if found:
+                runs += found
+                break
+    return sorted(runs, key=len, reverse=True)
+
+
+def _runs_of(day: Iterable[File], small_bytes: int) -> Iterator[list[File]]:
+    run: list[File] = []
+    for file in day:
+        is_small = file.bytes < small_bytes
+        if run and (
+            not is_small or sum(one.bytes for one in run) + file.bytes > FILE_BYTES or len(run) >= _ROUND_FILES
+        ):
+            yield run
+            run = []
+        if is_small:
+            run.append(file)
+    if run:
+        yield run
+
+
+def one_round(runs: Iterable[list[File]]) -> list[list[File]]:
+    """Runs that are joined together: of each folder one, because that is how the new files are told apart."""
+    chosen: list[list[File]] = []
+    folders: set[tuple[str, str]] = set()
+    size = files = 0
+    for run in runs:
+        run_bytes = sum(file.bytes for file in run)
+        is_too_much = size + run_bytes > _ROUND_BYTES or files + len(run) > _ROUND_FILES
+        if (run[0].topic, run[0].date) in folders or (chosen and is_too_much):
+            continue
+        chosen.append(run)
+        folders.add((run[0].topic, run[0].date))
+        size, files = size + run_bytes, files + len(run)
+    return chosen
+
+
+def _ordered(kept: Kept, rows: DataFrame, folders: int) -> DataFrame:
+    """Each folder's rows in one task and in order, so that each becomes one file."""
+    place_ = [F.col(name) for name in kept.partitions]
+    return rows.repartition(max(1, folders), *place_).sortWithinPartitions(
+        *place_, *(F.col(name) for name in kept.order)
+    )
+
+
+def _check_same(runs: Sequence[Sequence[File]], written: Sequence[File]) -> None:
+    """Raises StoreCorrupt unless each run became one file with the same rows."""
+    wanted = {
+        (run[0].topic, run[0].date): (rows_of(run), min(one.first for one in run), max(one.last for one in run))
+        for run in runs
+    }
+    got = {(file.topic, file.date): (file.rows, file.first, file.last) for file in written}
+    if got != wanted or len(got) != len(written):
+        raise StoreCorrupt("compaction wrote other rows than it read: nothing was changed")

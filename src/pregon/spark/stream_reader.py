@@ -1,0 +1,215 @@
+"""A streaming query: offsets in the driver, rows in the tasks.
+
+The driver asks the hub at most every tenth of a second what there is, however often Spark asks it. With the option
+`subscriber`, what Spark has committed is acknowledged in that name: the hub then keeps what the stream has not read,
+and its accounting shows how far behind the stream is. A stream of traces has the option `mark` for the same.
+
+Promises:
+- What was to be read and is gone is an error, or is said in the log when `failOnDataLoss` is false; never less.
+- A topic that a pattern finds later is read from its oldest message.
+- Under `AvailableNow` nothing is read that came after the query began.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from pregon.clock import monotonic_ms
+from pregon.errors import AlreadyExists, DataLost, SettingsInvalid
+from pregon.spark.batch_reader import SpanPartition, bound, read_partition, require_named
+from pregon.spark.hub_door import HubDoor, topic_path
+from pregon.spark.logs import TOPIC_OF, Logs
+from pregon.spark.offsets import Ends, Offset, Place, advance, cut, decode_offset, encode_offset, lost, spans_between
+from pregon.spark.options import LATEST, SourceOptions, require_topics
+from pregon.spark.rows import arrow_schema
+from pregon.spark.schemas import MESSAGES, SUBSCRIPTIONS, TRACES
+
+log = logging.getLogger("pregon.spark")
+
+LOOK_MS = 100
+"""How long what the hub has is taken as known."""
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One stream. A pickled copy of it reads in the tasks, which use nothing but the options and the schema."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        require_topics(options)
+        if options.table == SUBSCRIPTIONS:
+            raise SettingsInvalid(
+                "the table subscriptions is how things are now: read it with spark.read, not as a stream"
+            )
+        for name, value in (("endingOffsets", options.ending), ("endingTimestamp", options.ending_us)):
+            if value is not None:
+                raise SettingsInvalid(f"option {name} is for batch queries: a stream has no end")
+        if options.mark and options.table != TRACES:
+            raise SettingsInvalid("option mark is for the table traces: a stream of messages has the option subscriber")
+        if options.subscriber and options.table == TRACES:
+            raise SettingsInvalid("option subscriber is for messages: a stream of traces has the option mark")
+        self._options = options
+        self._schema = arrow_schema(options.table, schema)
+        self._driver: _Driver | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_driver": None}
+
+    def _mine(self) -> _Driver:
+        if self._driver is None:
+            self._driver = _Driver(self._options)
+        return self._driver
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query begins."""
+        return encode_offset(self._mine().begin())
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far the next batch goes."""
+        rows_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        return encode_offset(self._mine().latest(decode_offset(start), rows_max))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What `maxOffsetsPerTrigger` says."""
+        rows_max = self._options.rows_per_trigger_max
+        return ReadAllAvailable() if rows_max is None else ReadMaxRows(rows_max)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """What there is, for who looks how far behind the query is."""
+        ends = self._mine().ends()
+        return encode_offset({name: Place(end.head + 1, end.since) for name, end in ends.items()})
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Take what is there now for all that there will ever be."""
+        self._mine().stop_growing()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """The tasks of a batch, the same ones whenever it is read."""
+        spans = spans_between(decode_offset(start), decode_offset(end))
+        return [SpanPartition(span) for span in cut(spans, self._options.partitions_min)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        assert isinstance(partition, SpanPartition)
+        return read_partition(self._options, partition, self._schema)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Everything before this is dealt with: it is acknowledged, if that was asked for."""
+        self._mine().commit(decode_offset(end))
+
+    def stop(self) -> None:
+        """The query has ended."""
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
+
+
+class _Driver:
+    """What only the driver knows: what there is, what was said to be lost, what is acknowledged."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._logs = Logs(options)
+        self._door = HubDoor(options.destination())
+        self._ends: dict[str, Ends] = {}
+        self._looked_ms: float | None = None
+        self._is_fixed = False
+        self._told: set[str] = set()
+        self._acked: Offset = {}
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._logs.close()
+        self._door.close()
+
+    def ends(self) -> dict[str, Ends]:
+        """What each log has, as it was not long ago."""
+        now_ms = monotonic_ms()
+        if not self._is_fixed and (self._looked_ms is None or now_ms - self._looked_ms >= LOOK_MS):
+            self._ends, self._looked_ms = self._logs.ends(), now_ms
+        return self._ends
+
+    def stop_growing(self) -> None:
+        """What is there now is all."""
+        self._ends, self._is_fixed = self._logs.ends(), True
+
+    def begin(self) -> Offset:
+        """Where a new query begins: at what is published from now on, unless the options say otherwise."""
+        options, ends = self._options, self.ends()
+        require_named(options, ends)
+        starting = LATEST if options.starting is None and options.starting_us is None else options.starting
+        offset = {
+            name: Place(max(1, bound(options, self._logs, name, end, starting, options.starting_us)), end.since)
+            for name, end in ends.items()
+        }
+        self._require_whole(offset, ends)
+        self._subscribe(offset)
+        return offset
+
+    def latest(self, start: Offset, rows_max: int | None) -> Offset:
+        """How far the next batch goes; raises DataLost."""
+        ends = self.ends()
+        self._require_whole(start, ends)
+        self._notice_gone(start, ends)
+        found = advance(start, ends, rows_max)
+        self._subscribe({name: place for name, place in found.items() if name not in start})
+        # One that is gone stays in the offset of a query that names it, so that its coming back is noticed.
+        kept = {name: place for name, place in start.items() if name not in found and not self._options.pattern}
+        return {**kept, **found}
+
+    def _require_whole(self, start: Offset, ends: dict[str, Ends]) -> None:
+        for what in lost(start, ends):
+            self._lose(what)
+
+    def _notice_gone(self, start: Offset, ends: dict[str, Ends]) -> None:
+        for name in sorted(start.keys() - ends.keys()):
+            if self._options.table == MESSAGES and not self._options.pattern:
+                self._lose(f"the topic {name} was deleted")
+            elif name not in self._told:
+                self._told.add(name)
+                log.warning("the topic %s was deleted; what was read of it before stays read", name)
+
+    def _lose(self, what: str) -> None:
+        if self._options.fails_on_data_loss:
+            raise DataLost(
+                f"{what}. To go on without that, set the option failOnDataLoss to false; so that it does not happen "
+                "again, read with the option subscriber: the hub then keeps what the stream has not read"
+            )
+        if what not in self._told:
+            self._told.add(what)
+            log.warning("%s; the query goes on because failOnDataLoss is false", what)
+
+    # Acknowledging.
+
+    def _subscribe(self, offset: Offset) -> None:
+        """Have the hub keep what is after the offset for this stream."""
+        name = self._options.subscriber
+        for log_name, place in offset.items() if name else ():
+            try:
+                self._door.send(
+                    "POST",
+                    "/v1/subscriptions",
+                    {"topic": TOPIC_OF.get(log_name, log_name), "subscriber": name, "start": str(place.next)},
+                )
+            except AlreadyExists:
+                pass
+
+    def commit(self, end: Offset) -> None:
+        """Acknowledge, or mark, what is dealt with."""
+        options = self._options
+        for name, place in end.items():
+            if place.next <= 1 or self._acked.get(name) == place:
+                continue
+            if options.subscriber:
+                topic = TOPIC_OF.get(name, name)
+                path = f"{topic_path(topic)}/subscriptions/{quote(options.subscriber, safe='')}/ack"
+                self._door.send("POST", path, {"seq": place.next - 1})
+            elif options.mark:
+                self._door.send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
+            self._acked[name] = place
