@@ -15,11 +15,14 @@ from pregon import limits
 from pregon.hub.hub import Hub
 from pregon.model.trace import Trace, TraceQuery
 from pregon.store import trace_search
+from pregon.store.accounts import read_accounts
 from pregon.store.catalog import find_id, may_publish
 from pregon.store.cursors import find_accounting, find_place, list_parked, places_of_topic, set_aside
 from pregon.store.dedupe import Session, SessionKey, find_published
 from pregon.store.log import batch_sizes, read_range, require_message, seq_at
+from pregon.store.session_rows import find_session_batches
 from pregon.store.trace_search import find_traces
+from pregon.store.trace_table import read_trace_rows
 from pregon.store.traces import first_id_at, write_traces
 
 from .site import Site
@@ -44,6 +47,9 @@ QUESTIONS: dict[str, Callable[[Connection], object]] = {
     "session": lambda c: Session.load(c, SessionKey(1, 1, "s")),
     "topic": lambda c: find_id(c, "topic", TOPIC),
     "rights": lambda c: may_publish(c, 1, 1),
+    "traces as a table": lambda c: read_trace_rows(c, 2, 9),
+    "accounting as a table": lambda c: read_accounts(c, 0, 1),
+    "batches of a session": lambda c: find_session_batches(c, TOPIC, "registry", "s"),
 }
 
 

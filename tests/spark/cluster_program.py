@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.spark import session, ship
 
@@ -36,9 +36,9 @@ def main(master: str, hub: str, topic: str, folder: str) -> dict[str, object]:
         ship(spark)
         messages = spark.read.format("pregon").option("hub", hub).option("subscribe", topic).option("minPartitions", 8)
         places = messages.load().select("seq").mapInArrow(add_place, "seq BIGINT, place STRING").localCheckpoint()
-        seen = places.agg(F.count("seq").alias("rows"), F.sum("seq").alias("sum")).first()
+        seen = places.agg(f.count("seq").alias("rows"), f.sum("seq").alias("sum")).first()
         executors = sorted(row.place for row in places.select("place").distinct().collect())
-        per_place = places.groupBy("place").count().select(F.to_json(F.struct("place", "count")).alias("body"))
+        per_place = places.groupBy("place").count().select(f.to_json(f.struct("place", "count")).alias("body"))
         per_place.write.format("pregon").option("hub", hub).option("topic", f"{topic}.places").mode("append").save()
         batches = copy(spark, hub, topic, Path(folder))
         assert seen is not None
@@ -49,13 +49,14 @@ def main(master: str, hub: str, topic: str, folder: str) -> dict[str, object]:
 
 def copy(spark: SparkSession, hub: str, topic: str, folder: Path) -> int:
     """Stream the topic into another; how many batches it took."""
-    source = spark.readStream.format("pregon").option("hub", hub).option("subscribe", topic)
+    source = spark.readStream.format("pregon").options(hub=hub, subscribe=topic, startingOffsets="earliest")
     limited: DataFrame = source.option("maxOffsetsPerTrigger", 2_000).option("minPartitions", 2).load()
     killing = limited.select("body", "id").mapInArrow(kill_once(folder / "killed"), "body BINARY, id STRING")
     sink = killing.writeStream.format("pregon").option("hub", hub).option("topic", f"{topic}.copy")
     query = sink.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
     query.awaitTermination()
-    return sum(progress["numInputRows"] > 0 for progress in query.recentProgress)
+    assert query.lastProgress is not None
+    return int(query.lastProgress["batchId"]) + 1
 
 
 def add_place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -19,7 +19,7 @@ from pregon.spark.java import home_of, require_java
 
 WORKERS = 2
 SPARK_HOME = Path(pyspark.__file__).parent
-_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx256m"
+_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class Standalone:
@@ -46,7 +46,8 @@ class Standalone:
     def stop(self) -> None:
         """End everything, the workers first, so that no executor is started again."""
         for process in reversed(self._processes):
-            os.killpg(process.pid, signal.SIGTERM)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
         for process in self._processes:
             process.wait(30)
 
@@ -60,6 +61,7 @@ class Standalone:
             SPARK_HOME=str(SPARK_HOME),
             JAVA_HOME=str(home_of(require_java())),
             SPARK_DAEMON_JAVA_OPTS=_OPTIONS,
+            SPARK_DAEMON_MEMORY="256m",
             SPARK_LOCAL_DIRS=str(self.folder),
         )
         with (self.folder / f"{name}.log").open("wb") as log:
@@ -70,7 +72,12 @@ class Standalone:
 
     def _wait_for(self, name: str, words: str) -> None:
         log = self.folder / f"{name}.log"
-        wait_until(lambda: words in log.read_text(errors="replace"), f"{log} says {words!r}", 120)
+
+        def is_said() -> bool:
+            assert all(process.poll() is None for process in self._processes), log.read_text(errors="replace")
+            return words in log.read_text(errors="replace")
+
+        wait_until(is_said, f"{log} says {words!r}", 120)
 
 
 def _parents() -> dict[int, int]:

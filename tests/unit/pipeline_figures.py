@@ -80,6 +80,7 @@ def ordered(*, is_right: bool = True) -> f.CausalityFigures:
             deliveries=messages * members,
             members=members,
             violations=0 if is_right else 1,
+            unreported=2,
             held_back=messages // 7,
             after_mean=1.4,
             after_max=6,

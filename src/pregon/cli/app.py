@@ -17,6 +17,7 @@ from pregon.cli import (
     group,
     keys,
     messages,
+    pipeline,
     proxy,
     requests,
     schemas,
@@ -76,6 +77,7 @@ app.add_typer(requests.commands)
 app.add_typer(proxy.commands)
 app.add_typer(traces.commands)
 app.add_typer(doctor.commands)
+app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(benchmark.commands)
 
 

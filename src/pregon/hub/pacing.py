@@ -42,7 +42,9 @@ class TablePace:
         self.parts = 0
         """Parts of tables that were served."""
         self.rested_ms = 0.0
-        """Time for which nothing was served because somebody published."""
+        """Time for which a part waited because somebody published."""
+        self.waiting = 0
+        """Parts that wait for their turn now."""
 
     def published(self, took_ms: float, now_ms: float) -> None:
         """Publications were stored, and that took so long."""

@@ -67,7 +67,8 @@ def _arrow(batch: pa.RecordBatch, *, shows_private: bool) -> bytes:
 
 def read_traces(connection: Connection, first_id: int, last_id: int, *, shows_private: bool) -> TablePart:
     """Traces between two ids. Raises DataLost if the first ones are gone."""
-    tail_id, _ = trace_ends(connection)
+    tail_id, head_id = trace_ends(connection)
+    last_id = min(last_id, head_id)
     if tail_id > first_id:
         raise DataLost(f"traces {first_id} to {tail_id - 1} were forgotten while they were read: go on from {tail_id}")
     rows = read_trace_rows(connection, first_id, last_id)

@@ -1,8 +1,8 @@
 """Marks among the traces: who copies them says how far it is, and the hub forgets nothing that comes after.
 
 A mark has a name, and the id of the last trace that its owner has safely. Forgetting by age stops at the lowest mark.
-A mark that nobody has put for `trace_mark_ms` is dropped by housekeeping (see `maintenance`), so that an archive that is
-no more does not fill the disk.
+A mark that nobody has put for `trace_mark_ms` is dropped by housekeeping (see `maintenance`), so that an archive that
+is no more does not fill the disk.
 
 Promises:
 - A mark that was answered is on disk, and holds from the transaction on in which it was put.

@@ -4,7 +4,8 @@ A client of the hub like any other: it never imports the server's side. Importin
 (`pip install 'pregon[spark]'`), so nothing else of the package does.
 """
 
+from pregon.spark.archive.table import system_table, table
 from pregon.spark.session import session
 from pregon.spark.shipping import ship
 
-__all__ = ["session", "ship"]
+__all__ = ["session", "ship", "system_table", "table"]

@@ -11,22 +11,26 @@ from __future__ import annotations
 
 import http.client
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 import pyarrow as pa
 
+from pregon.client.calls import busy_delay_ms
 from pregon.client.destination import Destination
-from pregon.errors import AnswerMalformed, HubBusy, HubUnreachable, error_from_code
+from pregon.clock import monotonic_ms
+from pregon.errors import AnswerMalformed, HubBusy, HubUnreachable, Unavailable, error_from_code
 from pregon.version import __version__
 
 QUIET_S_MAX = 30.0
 """A connection on which nothing moves for so long is given up."""
 _DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
 _PROBLEM_BYTES_MAX = 64 * 1024
+T = TypeVar("T")
 _BROKEN = (OSError, http.client.HTTPException, pa.ArrowException)
 
 
@@ -164,3 +168,17 @@ class _Problem(msgspec.Struct):
 def topic_path(topic: str) -> str:
     """Where a topic is."""
     return f"/v1/topics/{quote(topic, safe='')}"
+
+
+def patiently(ask: Callable[[], T], timeout_ms: float) -> T:
+    """What the hub answers; one that is away, or busy, is asked again for so long."""
+    attempt, deadline_ms = 0, monotonic_ms() + timeout_ms
+    while True:
+        try:
+            return ask()
+        except Unavailable:
+            delay_ms = busy_delay_ms(attempt)
+            if monotonic_ms() + delay_ms > deadline_ms:
+                raise
+        attempt += 1
+        time.sleep(delay_ms / 1_000)

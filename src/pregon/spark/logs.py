@@ -24,7 +24,7 @@ from pregon.clock import format_us, monotonic_ms, parse_us
 from pregon.errors import DataLost, NotFound, Unavailable
 from pregon.limits import INTEGER_MAX, LIST_ROWS_MAX
 from pregon.model.group import DELIVERIES_TOPIC
-from pregon.spark.hub_door import HubDoor, topic_path
+from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.offsets import Ends, Span
 from pregon.spark.options import SourceOptions
 from pregon.spark.rows import columns_of, decoded
@@ -54,6 +54,9 @@ class Logs:
 
     def ends(self) -> dict[str, Ends]:
         """What each log has now; topics that were named and are not there are left out."""
+        return patiently(self._ends, self._options.timeout_ms)
+
+    def _ends(self) -> dict[str, Ends]:
         options = self._options
         if options.table == TRACES:
             return {TRACES: self._trace_ends()}
@@ -100,7 +103,9 @@ class Logs:
         if self._options.table == TRACES:
             raise DataLost("traces are not found by their time here: read all of them, and filter by `at`")
         topic = TOPIC_OF.get(name, name)
-        return int(self._door.document(f"{topic_path(topic)}/seq", {"time": format_us(at_us)})["seq"])
+        query = {"time": format_us(at_us)}
+        found = patiently(lambda: self._door.document(f"{topic_path(topic)}/seq", query), self._options.timeout_ms)
+        return int(found["seq"])
 
 
 def _ends_of(entry: dict[str, Any]) -> Ends:

@@ -12,6 +12,7 @@ Promises:
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 import zipfile
@@ -35,11 +36,19 @@ _SINCE = (1980, 1, 1, 0, 0, 0)
 def ship(spark: SparkSession) -> None:
     """Let executors without the package read and write `format("pregon")` in this session."""
     context = spark.sparkContext
-    if not _is_in_archive():
+    if _is_in_archive():
+        file = Path(pregon.__path__[0]).parent
+    else:
         content = archive()
         name = f"pregon-{sha256(content).hexdigest()[:16]}.zip"
-        if name not in (context._python_includes or ()):
-            context.addPyFile(str(_kept(name, content)))
+        if name in (context._python_includes or ()):
+            return
+        file = _kept(name, content)
+        context.addPyFile(str(file))
+    # The driver's side of a stream runs in a Python to which Spark gives none of the shipped files. On executors, where
+    # this path is not, it does no harm.
+    before = context.environment.get("PYTHONPATH", "")
+    context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, (before, str(file))))
     spark.dataSource.register(PregonSource)
 
 

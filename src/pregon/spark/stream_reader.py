@@ -23,9 +23,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from pregon.clock import monotonic_ms
-from pregon.errors import AlreadyExists, DataLost, SettingsInvalid
+from pregon.errors import AlreadyExists, DataLost, NotFound, SettingsInvalid
 from pregon.spark.batch_reader import SpanPartition, bound, read_partition, require_named
-from pregon.spark.hub_door import HubDoor, topic_path
+from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.logs import TOPIC_OF, Logs
 from pregon.spark.offsets import Ends, Offset, Place, advance, cut, decode_offset, encode_offset, lost, spans_between
 from pregon.spark.options import LATEST, SourceOptions, require_topics
@@ -191,14 +191,24 @@ class _Driver:
         """Have the hub keep what is after the offset for this stream."""
         name = self._options.subscriber
         for log_name, place in offset.items() if name else ():
+            path = f"{topic_path(TOPIC_OF.get(log_name, log_name))}/subscriptions"
             try:
-                self._door.send(
-                    "POST",
-                    "/v1/subscriptions",
-                    {"topic": TOPIC_OF.get(log_name, log_name), "subscriber": name, "start": str(place.next)},
-                )
-            except AlreadyExists:
-                pass
+                self._ask(f"{path}/{name}")
+            except NotFound:
+                self._make("/v1/subscribers", {"name": name, "description": "Reads with Spark"})
+                self._make(path, {"subscriber": name, "start": str(place.next)})
+
+    def _ask(self, path: str) -> None:
+        patiently(lambda: self._door.document(path), self._options.timeout_ms)
+
+    def _make(self, path: str, entry: dict[str, str]) -> None:
+        try:
+            self._send("POST", path, entry)
+        except AlreadyExists:
+            pass
+
+    def _send(self, method: str, path: str, value: Any) -> None:
+        patiently(lambda: self._door.send(method, path, value), self._options.timeout_ms)
 
     def commit(self, end: Offset) -> None:
         """Acknowledge, or mark, what is dealt with."""
@@ -209,7 +219,7 @@ class _Driver:
             if options.subscriber:
                 topic = TOPIC_OF.get(name, name)
                 path = f"{topic_path(topic)}/subscriptions/{quote(options.subscriber, safe='')}/ack"
-                self._door.send("POST", path, {"seq": place.next - 1})
+                self._send("POST", path, {"seq": place.next - 1})
             elif options.mark:
-                self._door.send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
+                self._send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
             self._acked[name] = place

@@ -20,11 +20,6 @@ def list_marks(connection: Connection) -> list[TraceMark]:
     ]
 
 
-def find_mark(connection: Connection, name: str) -> TraceMark | None:
-    """The mark of that name."""
-    return next((one for one in list_marks(connection) if one.name == name), None)
-
-
 def find_lowest(connection: Connection) -> int | None:
     """The trace up to which everybody with a mark has copied; None when nobody has one."""
     return connection.execute(select(func.min(trace_mark.c.trace_id))).scalar()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +110,8 @@ class Answer:
 class Stream:
     """An answer that is written as it is made."""
 
-    chunks: AsyncIterator[bytes]
+    chunks: AsyncGenerator[bytes, None]
+    """Closed when the client has left."""
     content_type: str
     headers: Sequence[tuple[bytes, bytes]] = ()
     status: int = 200

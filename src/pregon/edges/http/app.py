@@ -80,7 +80,7 @@ class HttpApp:
         finally:
             exchange.give_back()
         if isinstance(answer, Stream):
-            await _write_stream(scope, send, answer)
+            await _write_stream(exchange, send, answer)
         else:
             await _write(scope, send, answer)
 
@@ -163,17 +163,28 @@ async def _write(scope: Scope, send: Send, answer: Answer) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def _write_stream(scope: Scope, send: Send, stream: Stream) -> None:
+async def _write_stream(exchange: Exchange, send: Send, stream: Stream) -> None:
     await send({"type": "http.response.start", "status": stream.status, "headers": _headers(stream)})
-    if scope["method"] != "HEAD":
-        try:
-            async for chunk in stream.chunks:
+    if exchange.method == "HEAD" or await _write_chunks(exchange, send, stream):
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _write_chunks(exchange: Exchange, send: Send, stream: Stream) -> bool:
+    """Whether all of them were written: who has left gets no more of them, and what cannot go on is cut."""
+    gone = asyncio.ensure_future(exchange.until_gone())
+    try:
+        async with aclosing(stream.chunks) as chunks:
+            async for chunk in chunks:
+                if gone.done():
+                    return False
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        except PregonError as error:
-            # The head has gone: a stream that ends without its end is how the client learns that it is not whole.
-            log.warning("a stream was cut", extra={"code": error.code, "reason": str(error)})
-            raise
-    await send({"type": "http.response.body", "body": b""})
+    except PregonError as error:
+        # The head has gone: a stream that ends without its end is how the client learns that it is not whole.
+        log.warning("a stream was cut", extra={"code": error.code, "reason": str(error)})
+        return False
+    finally:
+        gone.cancel()
+    return True
 
 
 async def _refuse_socket(scope: Scope, send: Send, answer: Answer) -> None:

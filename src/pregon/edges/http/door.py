@@ -83,12 +83,15 @@ class HttpDoor:
             runner.run(self._server.serve(sockets=[self._listener]))
 
 
+_FALSE_ALARMS = ("without completing handshake", "without completing response")
+
+
 class _NoFalseAlarm(logging.Filter):
-    """uvicorn takes a WebSocket that the application refused for one that it forgot."""
+    """uvicorn takes a WebSocket that the application refused, and a stream that it cut, for ones that it forgot."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to log it."""
-        return "without completing handshake" not in str(record.msg)
+        return not any(one in str(record.msg) for one in _FALSE_ALARMS)
 
 
 logging.getLogger("uvicorn.error").addFilter(_NoFalseAlarm())

@@ -11,7 +11,7 @@ is behind, and holds up no one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import msgspec
@@ -59,7 +59,7 @@ async def stream_events(desk: Desk, exchange: Exchange) -> Stream:
     return Stream(_closing(chunks(), gone), SSE, [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")])
 
 
-async def _closing(chunks: AsyncIterator[bytes], gone: asyncio.Future[None]) -> AsyncIterator[bytes]:
+async def _closing(chunks: AsyncIterator[bytes], gone: asyncio.Future[None]) -> AsyncGenerator[bytes, None]:
     try:
         async for chunk in chunks:
             yield chunk

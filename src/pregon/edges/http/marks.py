@@ -1,15 +1,15 @@
 """Marks among the traces: an archive says how far it has copied them, and the hub forgets nothing after that.
 
-    GET    /v1/traces/marks            every mark
-    PUT    /v1/traces/marks/{name}     put one
-    DELETE /v1/traces/marks/{name}     take one away
+GET    /v1/traces/marks            every mark
+PUT    /v1/traces/marks/{name}     put one
+DELETE /v1/traces/marks/{name}     take one away
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from pregon.edges.http.answers import Answer, json_answer
+from pregon.edges.http.answers import Answer, json_answer, no_content
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import Number, view
 from pregon.edges.http.routes import Desk, Route
@@ -56,7 +56,7 @@ async def delete_mark(desk: Desk, exchange: Exchange) -> Answer:
     name = exchange.params["name"]
     if not await desk.answer(trace_marks.delete_mark(desk.gate, desk.caller(exchange), name)):
         raise NotFound("there is no such mark: GET /v1/traces/marks lists them")
-    return Answer(b"", 204)
+    return no_content()
 
 
 _MARK = {

@@ -71,6 +71,7 @@ class _HubCollector:
             yield CounterMetricFamily(f"pregon_{name}", text, value=getattr(self._hub.counters, name))
         yield CounterMetricFamily("pregon_commits", "Transactions on disk", value=self._hub.committer.commits)
         yield GaugeMetricFamily("pregon_commit_queue", "Operations waiting", value=self._hub.committer.queued)
+        yield from self._of_tables()
         yield GaugeMetricFamily("pregon_pulls_waiting", "Pulls waiting for news", value=self._hub.waiting.count)
         yield GaugeMetricFamily(
             "pregon_pushes_in_flight", "Pushes waiting for their answer", value=self._figures.in_flight
@@ -79,6 +80,16 @@ class _HubCollector:
         if isinstance(database, SqliteDatabase):
             free_bytes = shutil.disk_usage(database.directory).free
             yield GaugeMetricFamily("pregon_store_free_bytes", "Room on the disk of the data", value=free_bytes)
+
+    def _of_tables(self) -> Iterator[Metric]:
+        pace = self._hub.table_pace
+        yield CounterMetricFamily("pregon_table_parts", "Parts of tables that were served", value=pace.parts)
+        yield CounterMetricFamily(
+            "pregon_table_rest_seconds",
+            "Time that parts of tables rested for publication",
+            value=pace.rested_ms / 1_000,
+        )
+        yield GaugeMetricFamily("pregon_table_parts_waiting", "Parts of tables waiting for a turn", value=pace.waiting)
 
 
 def render_metrics(hub: Hub, figures: Figures) -> bytes:

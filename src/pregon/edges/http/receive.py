@@ -12,9 +12,9 @@ Messages come as JSON, as a batch of CloudEvents, or as an Arrow stream, as `Acc
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import Annotated
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -35,12 +35,13 @@ from pregon.edges.http.answers import (
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import MESSAGE_EXAMPLE, MessageOut, Number, Positive, message_out
 from pregon.edges.http.routes import Desk, Route
+from pregon.edges.http.table_stream import table_stream
 from pregon.errors import AckBeyondHead, BadRequest, NotAcceptable, NotFound
 from pregon.hub.options import LogRead
 from pregon.hub.pending import Match
 from pregon.hub.pull import Pulled, PullRequest
 from pregon.model import events
-from pregon.model.batch import END_OF_STREAM, StoredBatch
+from pregon.model.batch import StoredBatch
 from pregon.model.header_texts import header_content_type
 from pregon.model.message import Message, with_reasons
 from pregon.model.tables import SERVED_HEAD, served, served_stream
@@ -245,45 +246,43 @@ async def _one(desk: Desk, exchange: Exchange) -> Message:
     return message
 
 
-async def _part(desk: Desk, caller: Caller, topic: str, numbers: tuple[int, int | None]) -> tuple[LogRead, bytes]:
-    """What is read at once of a range, and how it goes into the stream: in its turn, at the hub's pace."""
-    async with desk.tables.turn():
-        read = await _read(desk, caller, topic, numbers, 1, is_whole=True)
-        return read, b"".join(piece for batch in read.batches for piece in served(batch))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a range, and how it goes into the stream."""
+
+    read: LogRead
+    arrow: bytes
+    end_seq: int
+    """Where the range ends: at the newest message when it was read, if that is before the end that was asked for."""
+
+    @property
+    def next(self) -> int:
+        """Where the next part begins; 0: this was the last."""
+        next_seq = self.read.batches[-1].last_seq + 1 if self.read.batches else 0
+        return next_seq if next_seq <= self.end_seq else 0
 
 
 async def read_batches(desk: Desk, exchange: Exchange) -> Stream:
     """A range of a topic as an Arrow stream, read from the store as the client takes it."""
     choose(exchange.header(b"accept"), (ARROW,))
-    caller = desk.caller(exchange)
     wanted = exchange.query(RangeQuery)
     topic = exchange.params["topic"]
-    # Read before anything is sent, so that what is refused gets its status.
-    first, opening = await _part(desk, caller, topic, wanted.numbers)
-    last_seq = first.head_seq if wanted.to is UNSET else min(wanted.to, first.head_seq)
 
-    async def chunks() -> AsyncIterator[bytes]:
-        with desk.stream():
-            yield SERVED_HEAD
-            read, part, ahead = first, opening, None
-            try:
-                while read.batches:
-                    next_seq = read.batches[-1].last_seq + 1
-                    if next_seq <= last_seq:
-                        # The next part is read while this one is sent, for who still may.
-                        numbers, again = (next_seq, last_seq), desk.caller_again(exchange)
-                        ahead = asyncio.ensure_future(_part(desk, again, topic, numbers))
-                    yield part
-                    if ahead is None:
-                        break
-                    (read, part), ahead = await ahead, None
-            finally:
-                if ahead is not None:
-                    ahead.cancel()
-            yield END_OF_STREAM
+    async def read_part(caller: Caller, first_seq: int, last_seq: int | None) -> _Part:
+        async with desk.tables.turn():
+            read = await _read(desk, caller, topic, (first_seq, last_seq), 1, is_whole=True)
+            arrow = b"".join(piece for batch in read.batches for piece in served(batch))
+        return _Part(read, arrow, read.head_seq if last_seq is None else min(last_seq, read.head_seq))
 
-    headers = [(b"pregon-head-seq", b"%d" % first.head_seq), (b"pregon-tail-seq", b"%d" % first.tail_seq)]
-    return Stream(chunks(), ARROW, headers)
+    first = await read_part(desk.caller(exchange), *wanted.numbers)
+
+    def read_next(first_seq: int) -> Coroutine[Any, Any, _Part]:
+        # Up to what was the newest message when the stream began, whatever is published meanwhile.
+        return read_part(desk.caller_again(exchange), first_seq, first.end_seq)
+
+    ends = first.read
+    headers = [(b"pregon-head-seq", b"%d" % ends.head_seq), (b"pregon-tail-seq", b"%d" % ends.tail_seq)]
+    return table_stream(desk, SERVED_HEAD, first, read_next, headers)
 
 
 _SUBSCRIPTION = "/v1/topics/{topic}/subscriptions/{subscriber}"

@@ -52,7 +52,7 @@ class Desk:
     """Whose turn it is to make a part of a table: `async with desk.tables.turn()` around each."""
 
     def __post_init__(self) -> None:
-        self.tables = TableTurns(self.gate.hub.table_pace)
+        self.tables = TableTurns(self.gate.hub.table_pace, self.stopping)
 
     def require_services(self) -> ServicesDesk:
         """Services, if this hub has them; raises NotFound."""

@@ -10,7 +10,7 @@ Promises:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from pregon.edges.http.answers import ARROW, Stream
@@ -53,7 +53,7 @@ def table_stream(
     return Stream(_chunks(desk, head, first, read_part), ARROW, headers)
 
 
-async def _chunks(desk: Desk, head: bytes, first: Part, read_part: ReadPart) -> AsyncIterator[bytes]:
+async def _chunks(desk: Desk, head: bytes, first: Part, read_part: ReadPart) -> AsyncGenerator[bytes, None]:
     with desk.stream():
         yield head
         part: Part = first

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pregon.clock import monotonic_ms
-from pregon.errors import HubBusy
+from pregon.errors import HubBusy, HubStopping
 from pregon.hub.pacing import TablePace
 from pregon.limits import STREAMS_MAX, TABLE_PARTS_AT_ONCE_MAX
 
@@ -23,21 +23,21 @@ _NAP_MS_MAX = 50.0
 class TableTurns:
     """Who may make a part of a table now. For one event loop."""
 
-    def __init__(self, pace: TablePace) -> None:
+    def __init__(self, pace: TablePace, stopping: asyncio.Event) -> None:
         self._pace = pace
+        self._stopping = stopping
         self._turns = asyncio.Semaphore(TABLE_PARTS_AT_ONCE_MAX)
-        self._waiting = 0
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn, and have it until the end of the block; raises HubBusy when too many wait."""
-        if self._waiting >= STREAMS_MAX:
+        """Wait for a turn, and have it until the end of the block; raises HubBusy when too many wait, HubStopping."""
+        if self._pace.waiting >= STREAMS_MAX:
             raise HubBusy(f"{STREAMS_MAX} parts of tables wait to be read already: come back later")
-        self._waiting += 1
+        self._pace.waiting += 1
         try:
             await self._turns.acquire()
         finally:
-            self._waiting -= 1
+            self._pace.waiting -= 1
         try:
             await self._rest()
             begun_ms = monotonic_ms()
@@ -50,8 +50,12 @@ class TableTurns:
             self._turns.release()
 
     async def _rest(self) -> None:
-        begun_ms = monotonic_ms()
-        while (rest_ms := self._pace.rest_ms(monotonic_ms())) > 0:
+        now_ms = monotonic_ms()
+        while not self._stopping.is_set():
+            rest_ms = self._pace.rest_ms(now_ms)
+            if not rest_ms:
+                return
             await asyncio.sleep(min(rest_ms, _NAP_MS_MAX) / 1_000)
-            self._pace.rested_ms += monotonic_ms() - begun_ms
-            begun_ms = monotonic_ms()
+            before_ms, now_ms = now_ms, monotonic_ms()
+            self._pace.rested_ms += now_ms - before_ms
+        raise HubStopping("the hub is stopping: connect again in a moment")

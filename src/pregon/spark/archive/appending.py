@@ -1,8 +1,8 @@
 """A batch of the stream becomes part of the archive: once, whatever is repeated.
 
-The archive itself says how far it is, number by number and life by life of each topic. So a batch that Spark gives again
-after a kill is known and skipped; a stream that lost its checkpoint reads from the oldest message again and adds what is
-new; and what is missing between the archive and a batch is noticed, not written over.
+The archive itself says how far it is, number by number and life by life of each topic. So a batch that Spark gives
+again after a kill is known and skipped; a stream that lost its checkpoint reads from the oldest message again and adds
+what is new; and what is missing between the archive and a batch is noticed, not written over.
 
 Promises:
 - After a commit, the archive has every row of the batch and no row twice.
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import msgspec
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.clock import wall_us
 from pregon.errors import DataLost, StoreCorrupt, WrittenMeanwhile
-from pregon.spark.archive.commits import APPEND, Commit, File, Life, Position, State, check_room
+from pregon.spark.archive.commits import APPEND, Commit, File, Life, Position, State, check_room, commit_after
 from pregon.spark.archive.layout import DATE, TOPIC, Kept, checkpoint_folder
 from pregon.spark.archive.writing import ArchiveTable, day_of, place, rows_of, take_settings, write
 from pregon.spark.offsets import Offset, Place, decode_offset
@@ -65,9 +65,7 @@ class Appender:
                 raise WrittenMeanwhile("another stream has added to the archive: let one stream write a table of it")
             check_room(now, len(files), len(dues))
             positions = [_position_after(now, one, files) for one in dues]
-            return Commit(
-                version=now.version + 1, kind=APPEND, at_us=wall_us(), batch=number, adds=files, positions=positions
-            )
+            return commit_after(now, APPEND, wall_us(), batch=number, adds=files, positions=positions)
 
         return self._table.log.commit(make)
 
@@ -96,9 +94,9 @@ class Appender:
                 continue
             if one.begin is None or one.begin < begun.next:
                 self._lose(
-                    f"the stream goes on at {begun.next} of {topic or self._table.kept.table}, but the archive ends before "
-                    f"{one.begin or 'its first row'}: remove {checkpoint_folder(self._table.kept)} to read again what the "
-                    "hub still has"
+                    f"the stream goes on at {begun.next} of {topic or self._table.kept.table}, but the archive ends "
+                    f"before {one.begin or 'its first row'}: remove {checkpoint_folder(self._table.kept)} from it to "
+                    "read again what the hub still has"
                 )
 
     def _only_new(self, batch: DataFrame, start: Offset, dues: Sequence[Due]) -> DataFrame:
@@ -114,9 +112,9 @@ class Appender:
         if not begins:
             return batch
         if not kept.has_topics:
-            return batch.where(F.col(kept.number) >= begins[""])
-        pairs = [F.lit(value) for pair in begins.items() for value in pair]
-        return batch.where(F.col(kept.number) >= F.coalesce(F.element_at(F.create_map(*pairs), F.col(TOPIC)), F.lit(0)))
+            return batch.where(f.col(kept.number) >= begins[""])
+        pairs = [f.lit(value) for pair in begins.items() for value in pair]
+        return batch.where(f.col(kept.number) >= f.coalesce(f.element_at(f.create_map(*pairs), f.col(TOPIC)), f.lit(0)))
 
     def _check_whole(self, dues: Sequence[Due], files: Sequence[File]) -> None:
         """Raises DataLost when rows are missing, or came that were not asked for."""

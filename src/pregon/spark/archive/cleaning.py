@@ -1,7 +1,7 @@
-"""What lies in an archive and is in no commit: files of batches that were killed, and files that others took the place of.
+"""What lies in an archive and is in no commit: files of killed batches, and files that others took the place of.
 
 Promises:
-- A file that is in the table is never removed, nor one that was taken out, or written, less than the period of grace ago.
+- A file that is in the table is never removed, nor one that was taken out, or written, within the period of grace.
 - Files that an archive does not make are left alone.
 """
 

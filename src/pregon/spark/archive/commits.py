@@ -1,20 +1,21 @@
 """What is in a table of an archive: files and how far they go, as the sum of numbered commits.
 
 A commit adds files, takes others out, and says how far each topic has come. Folding commits gives the state; a fold is
-a state that was written down, so that nobody has to read every commit since the beginning. Pure: `log` reads and writes.
+a state that was written down, so that nobody has to read every commit since the beginning. Pure: `log` reads and
+writes.
 
 A topic that was deleted and made again has two lives, told apart by when it was made (`since`): their files lie in the
 same folders, their numbers both begin at 1, and no reader mixes them.
 
 Promises:
 - A commit that does not fit the state (adds a file that is there, takes out one that is not) is refused as corrupt.
-- What was taken out is remembered with its time for `REMOVED_KEEP_MS`, so that cleaning can wait for who still reads it.
+- What was taken out is remembered with its time for `REMOVED_KEEP_MS`, so that cleaning waits for who still reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -79,7 +80,7 @@ class Removed(msgspec.Struct, frozen=True):
 class Commit(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One step: all of it or none."""
 
-    format: int = msgspec.field(default=FORMAT)
+    format: int
     version: int
     kind: str
     at_us: int
@@ -144,6 +145,11 @@ class State:
             self.files[file.path] = file
         self.positions.update((position.life, position) for position in commit.positions)
         self.version, self.at_us = commit.version, max(self.at_us, commit.at_us)
+
+
+def commit_after(state: State, kind: str, at_us: int, **what: Any) -> Commit:
+    """The commit that follows a state."""
+    return Commit(format=FORMAT, version=state.version + 1, kind=kind, at_us=at_us, **what)
 
 
 def check_room(state: State, adds: int, lives: int) -> None:

@@ -1,7 +1,8 @@
 """Many small files become few large ones: the same rows, in the order of their numbers.
 
-A stream makes a file for each topic and batch. Compaction takes runs of small files of one topic's day, writes their rows
-into one, and commits the exchange; who is reading the old files goes on reading them until `cleaning` removes them.
+A stream makes a file for each topic and batch. Compaction takes runs of small files of one topic's day, writes their
+rows into one, and commits the exchange; who is reading the old files goes on reading them until `cleaning` removes
+them.
 
 Promises:
 - The exchange is one commit: no reader sees a row twice or not at all, whenever this is killed.
@@ -14,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.clock import wall_us
 from pregon.errors import StoreCorrupt, WrittenMeanwhile
 from pregon.limits import MIB
-from pregon.spark.archive.commits import COMPACT, Commit, File, State
+from pregon.spark.archive.commits import COMPACT, Commit, File, State, commit_after
 from pregon.spark.archive.layout import Kept
 from pregon.spark.archive.reading import read_files
 from pregon.spark.archive.writing import ArchiveTable, open_table, place, rows_of, write
@@ -62,9 +63,7 @@ def compact_once(table: ArchiveTable, files_min: int, tiers_bytes: Sequence[int]
     def make(now: State) -> Commit:
         if not all(file.path in now.files for file in old):
             raise WrittenMeanwhile("the archive is being compacted by another process too: let one of them do it")
-        return Commit(
-            version=now.version + 1, kind=COMPACT, at_us=wall_us(), adds=new, removes=[file.path for file in old]
-        )
+        return commit_after(now, COMPACT, wall_us(), adds=new, removes=[file.path for file in old])
 
     table.log.commit(make)
     return len(old)
@@ -90,15 +89,16 @@ def small_runs(state: State, files_min: int, tiers_bytes: Sequence[int]) -> list
 
 def _runs_of(day: Iterable[File], small_bytes: int) -> Iterator[list[File]]:
     run: list[File] = []
+    run_bytes = 0
     for file in day:
         is_small = file.bytes < small_bytes
-        if run and (
-            not is_small or sum(one.bytes for one in run) + file.bytes > FILE_BYTES or len(run) >= _ROUND_FILES
-        ):
+        is_full = run_bytes + file.bytes > FILE_BYTES or len(run) >= _ROUND_FILES
+        if run and (is_full or not is_small):
             yield run
-            run = []
+            run, run_bytes = [], 0
         if is_small:
             run.append(file)
+            run_bytes += file.bytes
     if run:
         yield run
 
@@ -121,10 +121,9 @@ def one_round(runs: Iterable[list[File]]) -> list[list[File]]:
 
 def _ordered(kept: Kept, rows: DataFrame, folders: int) -> DataFrame:
     """Each folder's rows in one task and in order, so that each becomes one file."""
-    place_ = [F.col(name) for name in kept.partitions]
-    return rows.repartition(max(1, folders), *place_).sortWithinPartitions(
-        *place_, *(F.col(name) for name in kept.order)
-    )
+    place_ = [f.col(name) for name in kept.partitions]
+    order = [*place_, *(f.col(name) for name in kept.order)]
+    return rows.repartition(max(1, folders), *place_).sortWithinPartitions(*order)
 
 
 def _check_same(runs: Sequence[Sequence[File]], written: Sequence[File]) -> None:

@@ -74,7 +74,7 @@ class LocalFiles:
     """A folder of this machine."""
 
     def __init__(self, root: str) -> None:
-        self.root = check_archive(os.path.abspath(root))
+        self.root = check_archive(str(Path(root).absolute()))
         self._root = Path(self.root)
 
     def read(self, path: str) -> bytes:
@@ -103,7 +103,7 @@ class LocalFiles:
     def names(self, folder: str) -> list[str]:
         """What is directly in a folder."""
         try:
-            return os.listdir(self._root / folder)
+            return [path.name for path in (self._root / folder).iterdir()]
         except FileNotFoundError:
             return []
 

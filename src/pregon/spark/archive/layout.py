@@ -49,7 +49,7 @@ class Kept:
     is_whole: bool = False
     """Every number is there, once."""
     days_max: int = 0
-    """Where others than the hub say the time: a row is put under no day further back than so many, nor after tomorrow."""
+    """Where others than the hub say the time: a row is under no day further back than so many, nor after tomorrow."""
 
     @property
     def partitions(self) -> tuple[str, ...]:

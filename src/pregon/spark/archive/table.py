@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.errors import BadRequest, DataLost, NotFound
 from pregon.spark.archive.commits import File, Life, State
@@ -64,8 +64,8 @@ class View:
     def rows(self, frame: DataFrame, kept: Kept) -> DataFrame:
         """The rows of the period."""
         if self.after is not None:
-            frame = frame.where(F.col(kept.time) >= F.lit(self.after))
-        return frame if self.before is None else frame.where(F.col(kept.time) < F.lit(self.before))
+            frame = frame.where(f.col(kept.time) >= f.lit(self.after))
+        return frame if self.before is None else frame.where(f.col(kept.time) < f.lit(self.before))
 
 
 class Archived(NamedTuple):
@@ -206,9 +206,7 @@ class _Seam:
             if seam is not None and seam < end.tail:
                 found.append(f"{seam} to {end.tail - 1} of {name} are neither archived nor at the hub any more")
             elif seam is not None and seam > end.head + 1:
-                found.append(
-                    f"{name} ends at {end.head} at the hub, but is archived up to {seam - 1}: is it another hub?"
-                )
+                found.append(f"{name} ends at {end.head} at the hub, but is archived to {seam - 1}: is it another hub?")
         return found
 
     def _life_of(self, name: str, since: int) -> Life:

@@ -1,7 +1,7 @@
 """Parquet files on their way into an archive: written aside by Spark, measured, and moved to where they belong.
 
-Nothing of this is in the archive before a commit names it: a process that ends at any moment leaves files that no reader
-sees and that `cleaning` removes.
+Nothing of this is in the archive before a commit names it: a process that ends at any moment leaves files that no
+reader sees and that `cleaning` removes.
 
 Promises:
 - What is said of a file (rows, numbers, times) was read back from the file.
@@ -17,7 +17,7 @@ from datetime import date
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.clock import wall_us
 from pregon.errors import BadRequest
@@ -42,7 +42,6 @@ _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A task has rows of one topic and few days: as many open files are no burden, and sorting is saved.
     "spark.sql.maxConcurrentOutputFileWriters": "16",
-    "spark.sql.shuffle.partitions": "4",
 }
 
 
@@ -81,6 +80,8 @@ def open_table(spark: SparkSession, archive: str, table: str, compression: str =
     files = files_of(spark, archive)
     session = spark.newSession()
     take_settings(session)
+    # For measuring, which has a row for each file.
+    session.conf.set("spark.sql.shuffle.partitions", "1")
     return ArchiveTable(files, kept, CommitLog(files, kept), session, compression)
 
 
@@ -92,11 +93,11 @@ def take_settings(session: SparkSession) -> None:
 
 def day_of(kept: Kept) -> Column:
     """The folder's date of a row."""
-    day, today = F.to_date(F.col(kept.time)), F.current_date()
+    day, today = f.to_date(f.col(kept.time)), f.current_date()
     if kept.days_max:
         # What is null is left out of the comparison, and so would get the day of a limit.
-        day = F.when(day.isNotNull(), F.least(F.greatest(day, F.date_sub(today, kept.days_max)), F.date_add(today, 1)))
-    return F.coalesce(day, today)
+        day = f.when(day.isNotNull(), f.least(f.greatest(day, f.date_sub(today, kept.days_max)), f.date_add(today, 1)))
+    return f.coalesce(day, today)
 
 
 def write(table: ArchiveTable, rows: DataFrame) -> Written:
@@ -113,17 +114,17 @@ def _measured(table: ArchiveTable, address: str) -> list[File]:
     kept = table.kept
     topic = f"{TOPIC} STRING, " if kept.has_topics else ""
     read = table.session.read.schema(f"{kept.number} BIGINT, {kept.time} TIMESTAMP, {topic}{DATE} DATE")
-    number, time = F.col(kept.number), F.unix_micros(kept.time)
-    name, size = F.col("_metadata.file_name").alias("name"), F.col("_metadata.file_size").alias("size")
+    number, time = f.col(kept.number), f.unix_micros(kept.time)
+    name, size = f.col("_metadata.file_name").alias("name"), f.col("_metadata.file_size").alias("size")
     found = (
         read.parquet(address)
         .groupBy(*kept.partitions, name, size)
         .agg(
-            F.count("*").alias("rows"),
-            F.min(number).alias("first"),
-            F.max(number).alias("last"),
-            F.min(time).alias("first_us"),
-            F.max(time).alias("last_us"),
+            f.count("*").alias("rows"),
+            f.min(number).alias("first"),
+            f.max(number).alias("last"),
+            f.min(time).alias("first_us"),
+            f.max(time).alias("last_us"),
         )
         .collect()
     )

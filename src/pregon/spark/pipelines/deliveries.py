@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.model import trace as kinds
 from pregon.spark.pipelines.ranges import CODES, KEYS, happenings
@@ -47,24 +47,24 @@ def deliveries(traces: DataFrame, subscriptions: DataFrame | None = None) -> Dat
     `as_of`. Without: of every subscriber that the traces name, from the first message on of which they tell.
     """
     events = happenings(traces, subscriptions)
-    at = F.col("at")
-    last = F.max(F.when(_is_one_of(tuple(_AFTER)), F.col("id") * _CODES_MAX + F.col("code")))
+    at = f.col("at")
+    last = f.max(f.when(_is_one_of(tuple(_AFTER)), f.col("id") * _CODES_MAX + f.col("code")))
     grouped = events.groupBy(*KEYS).agg(
-        F.min(F.when(_is_one_of([kinds.ACCEPTED]), at)).alias("accepted_at"),
-        F.min(F.when(_is_one_of(_TRIED), at)).alias("first_tried_at"),
-        F.min(F.when(_is_one_of(_GIVEN), at)).alias("delivered_at"),
-        F.min(F.when(_is_one_of(_HAD), at)).alias("acknowledged_at"),
-        F.count(F.when(_is_one_of(_TRIED), True)).cast("int").alias("attempts"),
-        F.count(F.when(_is_one_of([kinds.FAILED]), True)).cast("int").alias("failures"),
+        f.min(f.when(_is_one_of([kinds.ACCEPTED]), at)).alias("accepted_at"),
+        f.min(f.when(_is_one_of(_TRIED), at)).alias("first_tried_at"),
+        f.min(f.when(_is_one_of(_GIVEN), at)).alias("delivered_at"),
+        f.min(f.when(_is_one_of(_HAD), at)).alias("acknowledged_at"),
+        f.count(f.when(_is_one_of(_TRIED), True)).cast("int").alias("attempts"),
+        f.count(f.when(_is_one_of([kinds.FAILED]), True)).cast("int").alias("failures"),
         last.alias("last"),
         # Times grow with the ids, so that the last time is that of the last trace.
-        F.max(F.when(_is_one_of(tuple(_AFTER)), at)).alias("last_at"),
-        F.max(F.when(_is_one_of([kinds.DELIVERED]), F.col("id"))).alias("delivered_id"),
+        f.max(f.when(_is_one_of(tuple(_AFTER)), at)).alias("last_at"),
+        f.max(f.when(_is_one_of([kinds.DELIVERED]), f.col("id"))).alias("delivered_id"),
     )
-    settled_at = F.when(F.col("result") == kinds.ACKNOWLEDGED, F.col("acknowledged_at")).when(
-        F.col("result") != kinds.PENDING, F.col("last_at")
+    settled_at = f.when(f.col("result") == kinds.ACKNOWLEDGED, f.col("acknowledged_at")).when(
+        f.col("result") != kinds.PENDING, f.col("last_at")
     )
-    latency_ms = (F.unix_micros("settled_at") - F.unix_micros("accepted_at")) / F.lit(1_000.0)
+    latency_ms = (f.unix_micros("settled_at") - f.unix_micros("accepted_at")) / f.lit(1_000.0)
     return (
         grouped.withColumn("result", _result())
         .withColumn("settled_at", settled_at)
@@ -86,15 +86,15 @@ def deliveries(traces: DataFrame, subscriptions: DataFrame | None = None) -> Dat
 
 
 def _is_one_of(names: Sequence[str]) -> Column:
-    return F.col("code").isin([CODES[name] for name in names])
+    return f.col("code").isin([CODES[name] for name in names])
 
 
 def _result() -> Column:
     """What the message is, by the last trace that says so, and by a push that was answered after it."""
-    code = F.col("last") % _CODES_MAX
-    is_delivered_since = F.col("delivered_id") > F.coalesce(F.shiftright("last", 4), F.lit(0))
-    is_given_up = F.coalesce(code.isin([CODES[name] for name in _GIVEN_UP]), F.lit(False))
-    chosen = F.when(is_delivered_since & ~is_given_up, F.lit(kinds.ACKNOWLEDGED))
+    code = f.col("last") % _CODES_MAX
+    is_delivered_since = f.col("delivered_id") > f.coalesce(f.shiftright("last", 4), f.lit(0))
+    is_given_up = f.coalesce(code.isin([CODES[name] for name in _GIVEN_UP]), f.lit(False))
+    chosen = f.when(is_delivered_since & ~is_given_up, f.lit(kinds.ACKNOWLEDGED))
     for name, result in _AFTER.items():
-        chosen = chosen.when(code == CODES[name], F.lit(result))
-    return chosen.otherwise(F.lit(kinds.PENDING))
+        chosen = chosen.when(code == CODES[name], f.lit(result))
+    return chosen.otherwise(f.lit(kinds.PENDING))

@@ -31,6 +31,9 @@ ARCHIVED_MAX = 500
 TEXT_MAX = 4_000
 FIGURES_BYTES_MAX = 8 * 1024 * 1024
 
+PARTS_SUM = "parts_sum"
+"""Among the parts of a discrepancy: what the hub's own parts add up to, beside what it accepted."""
+
 Text = Annotated[str, Meta(max_length=TEXT_MAX)]
 Count = Annotated[int, Meta(ge=0)]
 Milliseconds = float | None
@@ -114,8 +117,8 @@ class ReconciliationFigures(Struct, frozen=True, kw_only=True):
     unverifiable_count: Count
     unverifiable: Annotated[list[Discrepancy], Meta(max_length=DISCREPANCIES_MAX)]
     totals: dict[Text, tuple[Count, Count]]
-    """Of each part (accepted, acknowledged …; the hub counts what was cancelled as expired) the sum that the events say and the sum that the hub says, of the
-    subscriptions that can be checked."""
+    """Of each part (accepted, acknowledged …) the sum that the events say and the sum that the hub says, of the
+    subscriptions that can be checked. The hub counts what was cancelled as expired."""
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -126,6 +129,8 @@ class Group(Struct, frozen=True, kw_only=True):
     deliveries: Count
     members: Count
     violations: Count
+    unreported: Count
+    """Deliveries before which a cause was not reported as shown: reports may be lost, so this proves nothing."""
     held_back: Count
     after_mean: float
     after_max: Count

@@ -14,7 +14,7 @@ Promises:
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.limits import INTEGER_MAX
 from pregon.model import trace as kinds
@@ -39,13 +39,13 @@ of a failure (deferred), and that the log let messages go which nobody needed (r
 
 
 def _longest() -> Column:
-    return F.lit(INTEGER_MAX).cast("long")
+    return f.lit(INTEGER_MAX).cast("long")
 
 
 def births(traces: DataFrame) -> DataFrame:
     """Of each topic the trace with which it began, if the traces go back so far: the last acceptance of message 1."""
-    firsts = traces.where((F.col("kind") == kinds.ACCEPTED) & (F.col("first_seq") == 1))
-    return firsts.groupBy("topic").agg(F.max("id").alias("born_id"))
+    firsts = traces.where((f.col("kind") == kinds.ACCEPTED) & (f.col("first_seq") == 1))
+    return firsts.groupBy("topic").agg(f.max("id").alias("born_id"))
 
 
 def entitlements(traces: DataFrame, subscriptions: DataFrame | None = None) -> DataFrame:
@@ -54,22 +54,22 @@ def entitlements(traces: DataFrame, subscriptions: DataFrame | None = None) -> D
     Without the table of subscriptions, what the traces show: from the first message on of which they say anything for
     the subscriber.
     """
-    born_id = F.coalesce("born_id", F.lit(0))
-    began = F.broadcast(births(traces))
+    born_id = f.coalesce("born_id", f.lit(0))
+    began = f.broadcast(births(traces))
     if subscriptions is not None:
         return subscriptions.join(began, "topic", "left").select(
             "topic",
             "subscriber",
-            F.col("first_seq").alias("from_seq"),
-            F.col("head_seq").alias("to_seq"),
+            f.col("first_seq").alias("from_seq"),
+            f.col("head_seq").alias("to_seq"),
             born_id.alias("from_id"),
-            F.col("as_of").alias("to_id"),
-            F.col("created_at").alias("since"),
+            f.col("as_of").alias("to_id"),
+            f.col("created_at").alias("since"),
         )
-    mine = traces.where(F.col("subscriber") != "").join(began, "topic", "left").where(F.col("id") >= born_id)
+    mine = traces.where(f.col("subscriber") != "").join(began, "topic", "left").where(f.col("id") >= born_id)
     return (
         mine.groupBy("topic", "subscriber")
-        .agg(F.min("first_seq").alias("from_seq"), F.max(born_id).alias("from_id"))
+        .agg(f.min("first_seq").alias("from_seq"), f.max(born_id).alias("from_id"))
         .select(
             "topic",
             "subscriber",
@@ -77,7 +77,7 @@ def entitlements(traces: DataFrame, subscriptions: DataFrame | None = None) -> D
             _longest().alias("to_seq"),
             "from_id",
             _longest().alias("to_id"),
-            F.timestamp_micros(F.lit(0)).alias("since"),
+            f.timestamp_micros(f.lit(0)).alias("since"),
         )
     )
 
@@ -86,44 +86,44 @@ def happenings(traces: DataFrame, subscriptions: DataFrame | None = None) -> Dat
     """What happened to each message for each subscription: the columns `KEYS`, then id, at, code (`CODES`)."""
     entitled = entitlements(traces, subscriptions)
     # An acceptance names no subscriber and finds all of them; everything else finds its own.
-    both = F.explode(F.array(F.lit(""), F.col("subscriber")))
-    known = F.broadcast(entitled.withColumn("named", both).withColumnRenamed("topic", "of_topic"))
+    both = f.explode(f.array(f.lit(""), f.col("subscriber")))
+    known = f.broadcast(entitled.withColumn("named", both).withColumnRenamed("topic", "of_topic"))
     told = traces.select(
-        "id", "at", _code().alias("code"), "topic", F.col("subscriber").alias("named_by"), "first_seq", "last_seq"
-    ).where(F.col("code").isNotNull())
+        "id", "at", _code().alias("code"), "topic", f.col("subscriber").alias("named_by"), "first_seq", "last_seq"
+    ).where(f.col("code").isNotNull())
     is_mine = (told.topic == known.of_topic) & (told.named_by == known.named)
     pieces = (
         told.join(known, is_mine)
-        .where((F.col("named") == "") | (F.col("at") >= F.col("since")))
-        .where(F.col("id").between(F.col("from_id"), F.col("to_id")))
+        .where((f.col("named") == "") | (f.col("at") >= f.col("since")))
+        .where(f.col("id").between(f.col("from_id"), f.col("to_id")))
         .select(
             "topic",
             "subscriber",
             "id",
             "at",
             "code",
-            F.greatest("first_seq", "from_seq").alias("first"),
-            F.least("last_seq", "to_seq").alias("last"),
+            f.greatest("first_seq", "from_seq").alias("first"),
+            f.least("last_seq", "to_seq").alias("last"),
         )
-        .where(F.col("first") <= F.col("last"))
-        .withColumn("block", F.explode(F.sequence(_block_of("first"), _block_of("last"))))
+        .where(f.col("first") <= f.col("last"))
+        .withColumn("block", f.explode(f.sequence(_block_of("first"), _block_of("last"))))
     )
-    start = F.col("block") * BLOCK
-    numbers = F.sequence(F.greatest(F.col("first"), start), F.least(F.col("last"), start + (BLOCK - 1)))
+    start = f.col("block") * BLOCK
+    numbers = f.sequence(f.greatest(f.col("first"), start), f.least(f.col("last"), start + (BLOCK - 1)))
     # A number of tasks that is asked for is kept: merged by their size, the ranges would all go to one.
     partitions = int(traces.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
     gathered = pieces.repartition(partitions, "topic", "subscriber", "block")
-    return gathered.select("topic", "subscriber", "block", "id", "at", "code", F.explode(numbers).alias("seq"))
+    return gathered.select("topic", "subscriber", "block", "id", "at", "code", f.explode(numbers).alias("seq"))
 
 
 def _code() -> Column:
     # A delivery that came after a replay of what it had been read from does not count, and its detail says so.
-    is_late = (F.col("kind") == kinds.DELIVERED) & (F.col("detail") != "")
-    chosen = F.when(is_late, F.lit(CODES[kinds.PULLED]))
+    is_late = (f.col("kind") == kinds.DELIVERED) & (f.col("detail") != "")
+    chosen = f.when(is_late, f.lit(CODES[kinds.PULLED]))
     for name, code in CODES.items():
-        chosen = chosen.when(F.col("kind") == name, F.lit(code))
+        chosen = chosen.when(f.col("kind") == name, f.lit(code))
     return chosen
 
 
 def _block_of(column: str) -> Column:
-    return F.shiftright(F.col(column), 12)
+    return f.shiftright(f.col(column), 12)

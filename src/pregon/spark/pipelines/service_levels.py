@@ -13,7 +13,7 @@ Promises:
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as f
 
 from pregon.model import trace as kinds
 
@@ -34,9 +34,9 @@ def service_levels(deliveries: DataFrame) -> DataFrame:
 
     Deliveries whose acceptance the traces have forgotten are left out: nobody knows of which hour they are.
     """
-    latency_ms = F.when(F.col("result") == kinds.ACKNOWLEDGED, F.col("latency_ms"))
+    latency_ms = f.when(f.col("result") == kinds.ACKNOWLEDGED, f.col("latency_ms"))
     counted = (
-        deliveries.where(F.col("accepted_at").isNotNull())
+        deliveries.where(f.col("accepted_at").isNotNull())
         .select(
             "topic",
             "subscriber",
@@ -48,7 +48,7 @@ def service_levels(deliveries: DataFrame) -> DataFrame:
         )
         .groupBy("topic", "subscriber", "accepted_in", "settled_in", "latency_class")
         .agg(
-            F.count("*").alias("messages"), F.sum("failures").alias("failures"), F.max("latency_ms").alias("slowest_ms")
+            f.count("*").alias("messages"), f.sum("failures").alias("failures"), f.max("latency_ms").alias("slowest_ms")
         )
     )
     return _with_backlog(_by_hour(_with_ranks(_by_class(counted))))
@@ -56,57 +56,57 @@ def service_levels(deliveries: DataFrame) -> DataFrame:
 
 def _by_class(counted: DataFrame) -> DataFrame:
     """Of each hour and class of latencies how many came; and in a row of its own, with no class, how many went."""
-    came = F.struct(
-        F.col("accepted_in").alias("hour"),
-        F.col("latency_class"),
-        F.col("messages").alias("accepted"),
-        F.when(F.col("settled_in").isNotNull(), F.col("messages")).otherwise(0).alias("settled"),
-        F.col("failures"),
-        F.col("slowest_ms"),
-        F.lit(0).cast("long").alias("went"),
+    came = f.struct(
+        f.col("accepted_in").alias("hour"),
+        f.col("latency_class"),
+        f.col("messages").alias("accepted"),
+        f.when(f.col("settled_in").isNotNull(), f.col("messages")).otherwise(0).alias("settled"),
+        f.col("failures"),
+        f.col("slowest_ms"),
+        f.lit(0).cast("long").alias("went"),
     )
-    nothing = F.lit(0).cast("long")
-    went = F.struct(
-        F.col("settled_in").alias("hour"),
-        F.lit(None).cast("int").alias("latency_class"),
+    nothing = f.lit(0).cast("long")
+    went = f.struct(
+        f.col("settled_in").alias("hour"),
+        f.lit(None).cast("int").alias("latency_class"),
         nothing.alias("accepted"),
         nothing.alias("settled"),
         nothing.alias("failures"),
-        F.lit(None).cast("double").alias("slowest_ms"),
-        F.col("messages").alias("went"),
+        f.lit(None).cast("double").alias("slowest_ms"),
+        f.col("messages").alias("went"),
     )
-    rows = counted.select("topic", "subscriber", F.explode(F.array(came, went)).alias("one"))
+    rows = counted.select("topic", "subscriber", f.explode(f.array(came, went)).alias("one"))
     return (
         rows.select("topic", "subscriber", "one.*")
-        .where(F.col("hour").isNotNull())
+        .where(f.col("hour").isNotNull())
         .groupBy("topic", "subscriber", "hour", "latency_class")
         .agg(
-            *(F.sum(name).alias(name) for name in ("accepted", "settled", "failures", "went")),
-            F.max("slowest_ms").alias("slowest_ms"),
+            *(f.sum(name).alias(name) for name in ("accepted", "settled", "failures", "went")),
+            f.max("slowest_ms").alias("slowest_ms"),
         )
     )
 
 
 def _with_ranks(classes: DataFrame) -> DataFrame:
     """How many latencies are in a class or a lower one, and how many there are in the hour."""
-    measured = F.when(F.col("latency_class").isNotNull(), F.col("accepted")).otherwise(0)
+    measured = f.when(f.col("latency_class").isNotNull(), f.col("accepted")).otherwise(0)
     hour = Window.partitionBy("topic", "subscriber", "hour")
     up_to_here = hour.orderBy("latency_class").rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return classes.withColumn("rank", F.sum(measured).over(up_to_here)).withColumn(
-        "measured", F.sum(measured).over(hour.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing))
+    return classes.withColumn("rank", f.sum(measured).over(up_to_here)).withColumn(
+        "measured", f.sum(measured).over(hour.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing))
     )
 
 
 def _by_hour(ranked: DataFrame) -> DataFrame:
     """One row for each hour: a percentile is the slowest of the first class that holds that share."""
     shares = {
-        name: F.min(F.when(F.col("rank") >= F.ceil(F.col("measured") * share), F.col("slowest_ms")))
+        name: f.min(f.when(f.col("rank") >= f.ceil(f.col("measured") * share), f.col("slowest_ms")))
         for name, share in PERCENTILES.items()
     }
     return ranked.groupBy("topic", "subscriber", "hour").agg(
-        *(F.sum(name).alias(name) for name in ("accepted", "settled", "failures", "went")),
+        *(f.sum(name).alias(name) for name in ("accepted", "settled", "failures", "went")),
         *(share.alias(name) for name, share in shares.items()),
-        F.max("slowest_ms").alias("max_ms"),
+        f.max("slowest_ms").alias("max_ms"),
     )
 
 
@@ -117,25 +117,25 @@ def _with_backlog(hours: DataFrame) -> DataFrame:
         .orderBy("hour")
         .rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
-    backlog = F.sum(F.col("accepted") - F.col("went")).over(so_far)
+    backlog = f.sum(f.col("accepted") - f.col("went")).over(so_far)
     return hours.select(
         "topic",
         "subscriber",
-        F.timestamp_micros(F.col("hour") * _HOUR_US).alias("hour"),
+        f.timestamp_micros(f.col("hour") * _HOUR_US).alias("hour"),
         "accepted",
         "settled",
         "failures",
         *PERCENTILES,
         "max_ms",
         backlog.alias("backlog"),
-        class_of(F.col("p95_ms")).alias("class"),
+        class_of(f.col("p95_ms")).alias("class"),
     )
 
 
 def class_of(latency_ms: Column) -> Column:
     """The class by G.1010 of a latency; empty for none."""
     return (
-        F.when(latency_ms <= PREFERRED_MS_MAX, PREFERRED)
+        f.when(latency_ms <= PREFERRED_MS_MAX, PREFERRED)
         .when(latency_ms <= ACCEPTABLE_MS_MAX, ACCEPTABLE)
         .when(latency_ms.isNotNull(), UNACCEPTABLE)
         .otherwise("")
@@ -143,10 +143,10 @@ def class_of(latency_ms: Column) -> Column:
 
 
 def _hour_of(column: str) -> Column:
-    return F.floor(F.unix_micros(column) / F.lit(_HOUR_US))
+    return f.floor(f.unix_micros(column) / f.lit(_HOUR_US))
 
 
 def _class_of(latency_ms: Column) -> Column:
     """Class k has what is above 2 s x 2^((k - 1) / 64) and not above 2 s x 2^(k / 64)."""
-    ratio = F.greatest(latency_ms, F.lit(_LATENCY_MS_MIN)) / F.lit(float(PREFERRED_MS_MAX))
-    return F.ceil(F.log2(ratio) * _STEPS).cast("int")
+    ratio = f.greatest(latency_ms, f.lit(_LATENCY_MS_MIN)) / f.lit(float(PREFERRED_MS_MAX))
+    return f.ceil(f.log2(ratio) * _STEPS).cast("int")

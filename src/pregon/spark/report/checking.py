@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pregon.spark.pipelines.figures import (
     CAUSALITY,
+    PARTS_SUM,
     RECONCILIATION,
     CausalityFigures,
     Discrepancy,
@@ -39,6 +40,7 @@ _GROUPS = (
     t.counted("messages", "messages", "mensajes"),
     t.counted("deliveries", "deliveries", "entregas"),
     t.counted("violations", "out of order", "fuera de orden"),
+    t.counted("unreported", "causes not reported", "causas sin informar"),
     t.written(lambda one: share(one.held_back, one.deliveries), "held back", "retenidas"),
     t.sized("control_bytes", "control, mean", "control, media"),
     t.sized("vector_bytes", "vector clock, mean", "reloj vectorial, media"),
@@ -86,12 +88,21 @@ def _told(one: Discrepancy) -> Both:
     """What differs: part by part in both languages, or as the step said it."""
     if not one.parts:
         return one.reason, one.reason
-    english = [f"{part}: the events say {number(a)}, the hub {number(b)}" for part, (a, b) in one.parts.items()]
-    spanish = [
-        f"{word_of(PARTS, part)[1]}: los sucesos dicen {number(a)}, el hub {number(b)}"
-        for part, (a, b) in one.parts.items()
-    ]
-    return "; ".join(english), "; ".join(spanish)
+    said = [_differing(part, *pair) for part, pair in one.parts.items()]
+    return "; ".join(english for english, _ in said), "; ".join(spanish for _, spanish in said)
+
+
+def _differing(part: str, events: int, hub: int) -> Both:
+    if part == PARTS_SUM:
+        return (
+            f"the hub's parts add up to {number(events)}, not to the {number(hub)} that it accepted",
+            f"las partes del hub suman {number(events)}, no los {number(hub)} que aceptó",
+        )
+    english, spanish = word_of(PARTS, part)
+    return (
+        f"{english}: the events say {number(events)}, the hub {number(hub)}",
+        f"{spanish}: los sucesos dicen {number(events)}, el hub {number(hub)}",
+    )
 
 
 def causality(figures: CausalityFigures) -> Section:

@@ -1,0 +1,93 @@
+"""The stream `traffic-alerts`: windows of messages as they close, and what is unusual in them, told in a topic.
+
+What is unusual is left to `alerts`; here is what a stream adds to it: what the windows before were like is kept from
+batch to batch, each batch's under its own number.
+
+Promises:
+- A batch that is run again after a kill sees the windows that it saw before, and tells the same alerts under the same
+  ids: the hub stores each once.
+- Alerts about alerts are not made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+
+from pregon.spark.options import BY_ID
+from pregon.spark.pipelines.alerts import AlertRules, alerts_of_batch, next_baseline
+from pregon.spark.pipelines.inputs import Place
+from pregon.spark.pipelines.traffic import traffic
+
+TRAFFIC_ALERTS = "traffic-alerts"
+PRODUCER = "pregon-alerts"
+_KEPT = 3
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Baselines:
+    """What the windows before each batch were like, a folder for each batch."""
+
+    root: Path
+
+    def before(self, spark: SparkSession, batch: int) -> DataFrame | None:
+        """What was left by the batch before this one; None at the beginning."""
+        earlier = [number for number in self._numbers() if number < batch]
+        return spark.read.parquet(str(self._folder(max(earlier)))) if earlier else None
+
+    def keep(self, batch: int, baseline: DataFrame) -> None:
+        """What this batch leaves; older ones are of no use any more."""
+        baseline.coalesce(1).write.mode("overwrite").parquet(str(self._folder(batch)))
+        for number in self._numbers()[:-_KEPT]:
+            shutil.rmtree(self._folder(number), ignore_errors=True)
+
+    def _numbers(self) -> list[int]:
+        """The batches that have left all of theirs."""
+        found = [path.parent.name for path in self.root.glob(f"{'[0-9]' * _DIGITS}/_SUCCESS")]
+        return sorted(int(name) for name in found)
+
+    def _folder(self, batch: int) -> Path:
+        return self.root / f"{batch:0{_DIGITS}}"
+
+
+def start_traffic_alerts(
+    spark: SparkSession,
+    place: Place,
+    output: Path,
+    *,
+    every_s: int,
+    window_s: int,
+    rules: AlertRules | None = None,
+) -> StreamingQuery:
+    """Start to watch the traffic of the topics that are wanted, from now on."""
+    rules = rules or AlertRules()
+    folder = output.absolute() / TRAFFIC_ALERTS
+    baselines = Baselines(folder / "baseline")
+    writing = {**place.source, "producer": PRODUCER, "idempotence": BY_ID}
+
+    def tell(closed: DataFrame, batch: int) -> None:
+        closed.persist()
+        try:
+            before = baselines.before(closed.sparkSession, batch)
+            rows = alerts_of_batch(closed, before, rules)
+            rows.write.format("pregon").mode("append").options(**writing).save()
+            baselines.keep(batch, next_baseline(closed, before, rules))
+        finally:
+            closed.unpersist()
+
+    messages = spark.readStream.format("pregon").options(**place.source, **place.chosen).load()
+    windows = traffic(messages.where(f.col("topic") != rules.topic), window=f"{window_s} seconds")
+    return (
+        windows.writeStream.outputMode("append")
+        .foreachBatch(tell)
+        .queryName(TRAFFIC_ALERTS)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(processingTime=f"{every_s} seconds")
+        .start()
+    )

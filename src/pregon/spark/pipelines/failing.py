@@ -1,0 +1,50 @@
+"""What Spark says when something fails, as one of our errors: a sentence, not a page of Java.
+
+An error of ours that was raised in the driver's or a task's Python comes back from Spark as text inside other errors;
+here it becomes itself again, so that its exit status and its advice reach the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from pregon.errors import BY_CODE, PregonError, StoreFailed
+
+_OURS = re.compile(r"\bpregon\.errors\.\w+\.(\w+): ([^\n]+)")
+_BY_NAME = {error.__name__: error for error in BY_CODE.values()}
+_NO_SPACE = re.compile(r"No space left on device|DiskOutOfSpace")
+_LINE_CHARACTERS_MAX = 500
+VERBOSE_HINT = "--verbose shows all that Spark said"
+
+
+@contextmanager
+def spark_errors_as_ours() -> Iterator[None]:
+    """Raises what Spark raises inside as an error of ours."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise find_cause(str(error)) from error
+
+
+def find_cause(said: str) -> PregonError:
+    """The error that a text of Spark's is about."""
+    ours = _OURS.search(said)
+    if ours is not None and ours[1] in _BY_NAME:
+        return _BY_NAME[ours[1]](ours[2].strip()[:_LINE_CHARACTERS_MAX])
+    if _NO_SPACE.search(said):
+        return StoreFailed("there is no space left on a disk of Spark: make room, or set spark.local.dir with --conf")
+    return PregonError(f"Spark failed: {_first_line(said)} ({VERBOSE_HINT})")
+
+
+def _first_line(said: str) -> str:
+    """What a text says, without where in Java it was said."""
+    for line in said.splitlines():
+        text = line.strip()
+        if text and not text.startswith(("at ", "An error occurred while calling", ":")):
+            return text[:_LINE_CHARACTERS_MAX]
+    return said.strip()[:_LINE_CHARACTERS_MAX] or "it did not say why"

@@ -1,0 +1,99 @@
+"""The session: one is enough, what the user set stays as it is, and the wheel has what it needs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+from pyspark.sql import SparkSession
+from scenario.hub_process import clean_environment
+
+from pregon.errors import SettingsInvalid
+from pregon.spark import session
+from pregon.spark.java import home_of, require_java
+
+from .standalone import SPARK_HOME
+
+ROOT = Path(__file__).parents[2]
+
+SUBMITTED = """
+import json
+from pregon.spark import session
+
+spark = session("ours", master="local[7]")
+names = ["spark.sql.session.timeZone", "spark.ui.enabled", "spark.sql.execution.arrow.pyspark.enabled"]
+context = spark.sparkContext
+print(json.dumps([context.master, context.appName, *(spark.conf.get(name) for name in names)]))
+spark.stop()
+"""
+
+
+def test_a_session_that_runs_is_taken_as_it_is(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "America/Montevideo")
+
+    try:
+        found = session("another", master="local[7]", settings={"spark.sql.session.timeZone": "Asia/Tokyo"})
+        zone = found.conf.get("spark.sql.session.timeZone")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    assert found.sparkContext is spark.sparkContext
+    assert found.sparkContext.master == "local[2,3]"
+    assert zone == "America/Montevideo"
+
+
+def test_on_one_machine_nothing_listens_outside_of_it(spark: SparkSession) -> None:
+    context = spark.sparkContext
+
+    where = context.getConf().get("spark.driver.bindAddress")
+
+    assert where == "127.0.0.1"
+    assert context.uiWebUrl is None
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_a_setting_that_is_none_of_sparks_is_refused() -> None:
+    wrong = {"driver.memory": "1g"}
+
+    with pytest.raises(SettingsInvalid, match=r"driver\.memory is no setting of Spark: write its whole name"):
+        session(settings=wrong)
+
+
+def test_what_spark_submit_and_its_files_say_is_kept(java: None, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(SUBMITTED)
+    (tmp_path / "spark-defaults.conf").write_text("spark.sql.session.timeZone America/Montevideo\n")
+    environment = clean_environment(
+        JAVA_HOME=str(home_of(require_java())), PYSPARK_PYTHON=sys.executable, SPARK_CONF_DIR=str(tmp_path)
+    )
+
+    options = [
+        "--master",
+        "local[1]",
+        "--name",
+        "theirs",
+        "--driver-memory",
+        "512m",
+        "--conf",
+        "spark.ui.enabled=false",
+    ]
+    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    command = [SPARK_HOME / "bin" / "spark-submit", *options, *quick, program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+
+    assert done.returncode == 0, done.stderr[-4_000:]
+    assert json.loads(done.stdout) == ["local[1]", "theirs", "America/Montevideo", "false", "true"]
+
+
+def test_the_wheel_has_the_format_that_spark_finds_and_the_quiet_log(tmp_path: Path) -> None:
+    builder = WheelBuilder(str(ROOT))
+
+    (wheel,) = builder.build(directory=str(tmp_path), versions=["standard"])
+
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert {"pyspark_pregon/__init__.py", "pregon/spark/log4j2.properties"} <= inside

@@ -1,0 +1,153 @@
+"""Streams of `format("pregon")`: exact offsets, restarts, limits, topics that come and go, what is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from scenario.conftest import MakeHub
+from scenario.hub_process import HubProcess, wait_until
+
+from pregon import Client
+
+from .tables import Reading, address, forget_some, publish, refusal
+
+
+def numbers(rows: list[object]) -> list[int]:
+    return sorted(row.seq for row in rows)  # type: ignore[attr-defined]
+
+
+def test_a_stream_goes_on_where_it_was_and_keeps_its_limit(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    publish(client, topic, 250)
+    reading = Reading(spark, hub, tmp_path, subscribe=topic, maxOffsetsPerTrigger="100")
+
+    first = reading.run()
+    publish(client, topic, 30, first=251)
+    second = reading.run()
+    third = reading.run()
+
+    assert numbers(first) == list(range(1, 251))
+    assert numbers(second) == list(range(251, 281))
+    assert third == []
+    assert [len(batch) for batch in reading.batches] == [100, 100, 50, 30]
+
+
+def test_a_pattern_takes_up_new_topics_and_lets_deleted_ones_go(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    publish(client, f"{topic}.a", 5)
+    reading = Reading(spark, hub, tmp_path, subscribePattern=f"{topic}\\..*")
+
+    reading.run()
+    publish(client, f"{topic}.b", 3)
+    came = reading.run()
+    client.delete("topic", f"{topic}.a")
+    publish(client, f"{topic}.b", 2, first=4)
+    went = reading.run()
+    publish(client, f"{topic}.a", 4)
+    again = reading.run()
+
+    assert [(row.topic, row.seq) for row in came] == [(f"{topic}.b", seq) for seq in (1, 2, 3)]
+    assert [(row.topic, row.seq) for row in went] == [(f"{topic}.b", seq) for seq in (4, 5)]
+    assert [(row.topic, row.seq) for row in again] == [(f"{topic}.a", seq) for seq in (1, 2, 3, 4)]
+
+
+def test_a_topic_that_was_made_again_is_not_taken_for_the_old_one(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    publish(client, topic, 5)
+    strict = Reading(spark, hub, tmp_path / "strict", subscribe=topic)
+    lenient = Reading(spark, hub, tmp_path / "lenient", subscribe=topic, failOnDataLoss="false")
+    strict.run()
+    lenient.run()
+
+    client.delete("topic", topic)
+    publish(client, topic, 8)
+
+    with pytest.raises(PySparkException) as caught:
+        strict.run()
+    assert "deleted and made again" in refusal(caught)
+    assert numbers(lenient.run()) == list(range(1, 9))
+
+
+def test_what_retention_removed_stops_a_stream_unless_it_may_go_on(
+    spark: SparkSession, make_hub: MakeHub, tmp_path: Path
+) -> None:
+    hub = make_hub(maintenance_every_ms="100").start()
+    strict = Reading(spark, hub, tmp_path / "strict", subscribe="t")
+    lenient = Reading(spark, hub, tmp_path / "lenient", subscribe="t", failOnDataLoss="false")
+    with hub.client() as client:
+        publish(client, "t", 5)
+        strict.run()
+        lenient.run()
+        publish(client, "t", 500, first=6)
+        tail = forget_some(client, "t")
+
+        with pytest.raises(PySparkException) as caught:
+            strict.run()
+        rows = lenient.run()
+
+    assert f"6 to {tail - 1} of t were removed by its retention" in refusal(caught)
+    assert numbers(rows) == list(range(tail, 506))
+
+
+def test_a_stream_that_reads_as_a_subscriber_is_waited_for_and_accounted(
+    spark: SparkSession, make_hub: MakeHub, tmp_path: Path
+) -> None:
+    hub = make_hub(maintenance_every_ms="100").start()
+    with hub.client() as client:
+        publish(client, "t", 300)
+        reading = Reading(spark, hub, tmp_path, subscribe="t", subscriber="warehouse", maxOffsetsPerTrigger="150")
+        reading.run()
+        publish(client, "t", 300, first=301)
+        account = client.account("t", "warehouse")
+        forget_some(client, "t")
+        removed_through = client.show("topic", "t")["tail_seq"] - 1
+        rest = reading.run()
+
+    assert account.acknowledged in (150, 300) and account.pending == 600 - account.acknowledged
+    assert removed_through <= account.acknowledged
+    assert numbers(rest) == list(range(301, 601))
+
+
+def test_a_stream_outlives_a_hub_that_is_killed_and_comes_back(
+    spark: SparkSession, make_hub: MakeHub, tmp_path: Path
+) -> None:
+    hub = make_hub().start()
+    seen: set[int] = set()
+    with hub.client() as client:
+        publish(client, "t", 20)
+        query = (
+            spark.readStream.format("pregon")
+            .options(hub=address(hub), subscribe="t", startingOffsets="earliest")
+            .load()
+            .writeStream.foreachBatch(lambda rows, _: seen.update(row.seq for row in rows.select("seq").collect()))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+        try:
+            wait_until(lambda: len(seen) == 20, "the first were read", 60)
+            hub.kill()
+            hub.start()
+            publish(client, "t", 20, first=21)
+            wait_until(lambda: len(seen) == 40 or not query.isActive, "the rest was read", 60)
+        finally:
+            query.stop()
+
+    assert seen == set(range(1, 41)), query.exception()
+
+
+def test_an_ending_and_the_accounting_are_not_for_streams(spark: SparkSession, hub: HubProcess, tmp_path: Path) -> None:
+    wrong = {
+        "a stream has no end": {"subscribe": "a", "endingOffsets": "latest"},
+        "is how things are now": {"table": "subscriptions"},
+    }
+
+    for wanted, options in wrong.items():
+        with pytest.raises(PySparkException) as caught:
+            Reading(spark, hub, tmp_path / wanted[:8], **options).run()
+        assert wanted in refusal(caught)
