@@ -14,7 +14,7 @@ import pytest
 from pregon.hub import tables
 from pregon.hub.access import NewKey
 from pregon.hub.hub import Hub
-from pregon.model.batch import pack
+from pregon.model.batch import END_OF_STREAM, pack
 from pregon.model.catalog import Producer, Retention, Subscription, Topic
 from pregon.model.message import Outgoing
 from pregon.model.trace import Trace
@@ -27,7 +27,7 @@ from pregon.testing import RunningHub
 from .rest import ARROW, publish, require_problem, rest_hub
 
 UTC_US = pa.timestamp("us", tz="UTC")
-MANY = 200_000
+MANY, DETAIL = 20_000, "x" * 1_000
 """Traces that no buffer on the way holds."""
 
 
@@ -75,7 +75,7 @@ class ManyTraces:
         write_traces(
             transaction.connection,
             [
-                Trace(at_us=transaction.now_us, kind="pulled", topic="t", first_seq=n, last_seq=n, subscriber="s")
+                Trace(at_us=transaction.now_us, kind="pulled", topic="t", first_seq=n, last_seq=n, detail=DETAIL)
                 for n in range(1, MANY + 1)
             ],
         )
@@ -172,7 +172,8 @@ def test_subscriptions_are_a_table_with_these_columns(http: httpx.Client, topic:
 
     table = table_of(http.get("/v1/subscriptions/batches"))
 
-    counts = "first_seq acked_seq head_seq accepted acknowledged pending parked expired filtered as_of".split()
+    places = ("first_seq", "acked_seq", "head_seq", "as_of")
+    counts = (*places, "accepted", "acknowledged", "pending", "parked", "expired", "filtered")
     types = {"topic": pa.string(), "subscriber": pa.string(), "mode": pa.string(), "created_at": UTC_US}
     assert {field.name: field.type for field in table.schema} == {
         **types,
@@ -206,7 +207,11 @@ def test_a_time_is_found_in_a_topic(http: httpx.Client, topic: str) -> None:
 # Sessions.
 
 
-@pytest.mark.parametrize("name", ["spark-0", "a/b c", "año/1?x=#%", "/", "x" * 200, "../.."])
+@pytest.mark.parametrize(
+    "name",
+    ["spark-0", "a/b c", "año/1?x=#%", "/", "x" * 200, "../.."],
+    ids=["plain", "slash", "signs", "only a slash", "long", "dots"],
+)
 def test_a_session_is_read_back_whatever_its_name_has(http: httpx.Client, hub: Hub, topic: str, name: str) -> None:
     send(hub, topic, name, 1, "a", "b")
     publish(http, topic)
@@ -360,7 +365,6 @@ def test_a_stream_that_is_open_when_the_hub_stops_is_cut_and_not_ended() -> None
             for chunk in chunks:
                 got += chunk
 
-    # Whatever was on its way came, and there is no end that would make it look whole.
-    with pytest.raises((pa.ArrowInvalid, OSError)):
-        pa.ipc.open_stream(got + b"").read_all()
-    assert got[-8:] != b"\xff\xff\xff\xff\x00\x00\x00\x00"
+    # What was on its way came, and there is no end that would make it look whole.
+    assert pa.ipc.open_stream(got).read_next_batch().num_rows > 0
+    assert not got.endswith(END_OF_STREAM)

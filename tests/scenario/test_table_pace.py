@@ -14,9 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from pregon.client.outbox import ProducerOptions
 from pregon.testing import RunningHub
 
+from .conftest import MakeHub
 from .rest import rest_hub
 
-MANY = 20_000
+MANY = 60_000
+PARTS = "pregon_table_parts_total"
 BODY = b"x" * 500
 
 
@@ -68,14 +70,14 @@ def test_a_table_rests_for_who_publishes_and_is_whole(running: tuple[RunningHub,
     hub, http = running
     rested_before, parts_before = (
         metric(http, "pregon_table_rest_seconds_total"),
-        metric(http, "pregon_table_parts_total"),
+        metric(http, PARTS),
     )
 
     with publishing(hub):
         found = numbers(http, "long")
 
     assert found == list(range(1, MANY + 1))
-    assert metric(http, "pregon_table_parts_total") - parts_before > 5
+    assert metric(http, PARTS) - parts_before > 5
     assert metric(http, "pregon_table_rest_seconds_total") > rested_before
     assert metric(http, "pregon_table_parts_waiting") == 0
 
@@ -99,15 +101,33 @@ def test_several_tables_at_once_are_all_served_whole(running: tuple[RunningHub, 
     assert metric(http, "pregon_table_parts_waiting") == 0
 
 
-def test_a_reader_that_leaves_in_the_middle_leaves_its_turn_to_others(
-    running: tuple[RunningHub, httpx.Client],
-) -> None:
-    hub, http = running
+def test_what_readers_that_have_left_would_get_is_not_read(running: tuple[RunningHub, httpx.Client]) -> None:
+    _, http = running
+    before = metric(http, PARTS)
+    numbers(http, "long")
+    parts = metric(http, PARTS) - before
 
-    with publishing(hub):
-        for _ in range(3):
-            with http.stream("GET", "/v1/topics/long/batches") as answer:
-                next(answer.iter_raw(1_000))
-        found = numbers(http, "long")
+    for _ in range(5):
+        with http.stream("GET", "/v1/topics/long/batches") as answer:
+            next(answer.iter_raw(1_000))
+    numbers(http, "long")
 
-    assert found == list(range(1, MANY + 1))
+    assert parts > 25
+    assert metric(http, PARTS) - before < 5 * parts
+
+
+def test_a_hub_that_stops_cuts_tables_and_finds_no_fault_in_itself(make_hub: MakeHub) -> None:
+    hub = make_hub(tables_share_percent="1").start()
+    with hub.client() as client, client.producer("long", ProducerOptions(batch_messages=500)) as out:
+        out.send_many([BODY] * MANY)
+    address = f"http://{hub.addresses.http}/v1/topics/long/batches"
+
+    with httpx.stream("GET", address, timeout=60.0) as answer:
+        chunks = answer.iter_raw()
+        next(chunks)
+        status = hub.stop()
+        with pytest.raises(httpx.RemoteProtocolError):
+            list(chunks)
+
+    assert status == 0
+    assert hub.bugs() == []

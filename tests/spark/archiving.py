@@ -1,7 +1,8 @@
-"""What the tests of the archive share: archiving all there is, and what is in an archive then."""
+"""What the tests of the archive share: batches given by hand or by a hub, and what is in an archive then."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +11,20 @@ from pyspark.sql import functions as f
 from scenario.hub_process import HubProcess
 
 from pregon.spark.archive import ArchiveSettings, View, archive_stream, table
+from pregon.spark.archive.appending import Added, Appender
+from pregon.spark.archive.writing import open_table
+from pregon.spark.schemas import schema_of
 
 from .tables import address
 
 NO_HUB = View(is_archive_only=True)
-QUIET = ArchiveSettings(compact_files=0)
+FIRST_LIFE, SECOND_LIFE = 1_700_000_000_000_000, 1_800_000_000_000_000
+_QUIET = ArchiveSettings(compact_files=0)
+_OF_MESSAGE = {
+    "id": "concat('id-', seq)",
+    "body": "cast(cast(seq AS STRING) AS BINARY)",
+    "accepted_at": "timestamp_micros(1794000000000000 + seq * 1000000)",
+}
 
 
 class Sum(NamedTuple):
@@ -37,11 +47,38 @@ def sum_of(frame: DataFrame, number: str = "seq") -> Sum:
     return Sum(row[0], row[1], row[2] or 0)
 
 
+class Batches:
+    """The batches of a stream of messages, given by hand: what Spark gives, and what it writes into its checkpoint."""
+
+    def __init__(self, spark: SparkSession, archive: Path | str, checkpoint: Path | None = None) -> None:
+        self._spark = spark
+        self._checkpoint = checkpoint or Path(archive) / "_pregon" / "messages" / "checkpoint"
+        self._appender = Appender(open_table(spark, str(archive), "messages"))
+
+    def give(self, number: int, topic: str, first: int, last: int, since: int = FIRST_LIFE) -> Added:
+        """A batch with the messages first..last of a topic, a second between each and the next."""
+        offsets = self._checkpoint / "offsets"
+        offsets.mkdir(parents=True, exist_ok=True)
+        end = json.dumps({topic: {"next": last + 1, "since": since}})
+        (offsets / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{end}')
+        schema = schema_of("messages")
+        columns = {"seq": "id", "topic": f"'{topic}'"}
+        rows = self._spark.range(first, last + 1).selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
+        cells = [
+            name
+            if name in columns
+            else f"cast({_OF_MESSAGE.get(name, 'NULL')} AS {schema[name].dataType.simpleString()})"
+            for name in schema.names
+        ]
+        frame = rows.selectExpr(*(f"{cell} AS {name}" for cell, name in zip(cells, schema.names, strict=True)))
+        return self._appender.append(frame, number)
+
+
 def archive_all(spark: SparkSession, hub: HubProcess, archive: Path | str, **options: str) -> None:
     """Archive what the hub has now; raises what ends the stream."""
     kept = options.pop("table", "messages")
     source = {"hub": address(hub), **options}
-    query = archive_stream(spark, str(archive), source, table=kept, settings=QUIET)
+    query = archive_stream(spark, str(archive), source, table=kept, settings=_QUIET)
     try:
         query.awaitTermination()
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 SUBMITTED = """
 import json
+import re
 from pregon.spark import session
 
 spark = session("ours", master="local[7]")
@@ -62,6 +64,17 @@ def test_a_setting_that_is_none_of_sparks_is_refused() -> None:
 
     with pytest.raises(SettingsInvalid, match=r"driver\.memory is no setting of Spark: write its whole name"):
         session(settings=wrong)
+
+
+def test_a_key_is_not_shown_in_a_plan(spark: SparkSession) -> None:
+    options = "hub 'http://127.0.0.1:1', subscribe 'fallecidos', key 'abracadabra'"
+
+    plan = spark.sql(f"EXPLAIN EXTENDED CREATE TEMPORARY VIEW v USING pregon OPTIONS ({options})").collect()[0][0]
+    variables = spark.sparkContext.getConf().get("spark.redaction.regex")
+
+    assert "subscribe" in plan
+    assert "abracadabra" not in plan
+    assert re.search(variables, "spark.executorEnv.PREGON_KEY")
 
 
 def test_what_spark_submit_and_its_files_say_is_kept(java: None, tmp_path: Path) -> None:

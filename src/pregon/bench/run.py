@@ -197,6 +197,16 @@ def _pull_again(hub: HubProcess, count: int, number: int) -> float:
     return count / ours.consume(hub, "log", f"s{number}", count)
 
 
+def spark(run: Run) -> None:
+    """The data pipeline, if PySpark is installed."""
+    try:
+        from pregon.bench.spark import scenario
+    except ImportError as error:
+        run.out.print(f"[yellow]spark: {error} (pip install 'pregon[spark]')[/]")
+        return
+    scenario.measure(run)
+
+
 SCENARIOS: dict[str, Callable[[Run], None]] = {
     "batches": batches,
     "single": single,
@@ -207,6 +217,7 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "push": push.measure,
     "services": services.measure,
     "groups": groups.measure,
+    "spark": spark,
 }
 
 

@@ -18,7 +18,7 @@ def bench(
         typer.Option(
             "--only",
             metavar="SCENARIO",
-            help="Only this scenario (batches, single, fan-out, growth, doors, traces, push, services)",
+            help="Only this scenario (batches, single, fan-out, growth, doors, traces, push, services, groups, spark)",
         ),
     ] = None,
     peers: Annotated[

@@ -56,7 +56,7 @@ MasterOption = Annotated[
 ]
 TopicsOption = Annotated[str, typer.Option("--topics", metavar="NAMES", help="Only these, with commas between them")]
 PatternOption = Annotated[str, typer.Option("--pattern", metavar="REGEX", help="Only topics whose whole name matches")]
-WindowOption = Annotated[str, typer.Option("--window", metavar="TIME", help="How long a window of traffic is")]
+WindowOption = Annotated[str, typer.Option("--window", metavar="DURATION", help="How long a window of traffic is")]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; may be repeated")
 ]
@@ -111,7 +111,7 @@ def stream(
     topics: TopicsOption = "",
     pattern: PatternOption = "",
     window: WindowOption = "1m",
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look for more")] = "10s",
+    every: Annotated[str, typer.Option("--every", metavar="DURATION", help="How often to look for more")] = "10s",
     conf: ConfOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -199,19 +199,24 @@ def _place(hub: str | None, archive: str, topics: str, pattern: str) -> Place:
 
 @contextmanager
 def _session(master: str | None, conf: list[str] | None, verbose: bool) -> Iterator[SparkSession]:
-    """A session that says nothing by itself, and ends with the command."""
+    """A session that says nothing by itself, and ends with the command; one that runs already goes on after it."""
+    from pyspark import SparkContext
+
     from pregon.spark.session import session
 
     settings = dict(_setting(text) for text in conf or [])
     if (master or "local").split("[")[0] == "local":
         settings = {**_LOCAL_SETTINGS, **settings}
+    is_ours = SparkContext._active_spark_context is None
     spark = session("pregon pipeline", master=master, settings=settings)
     try:
-        # What fails is told by us; what Spark would say of it again is for who asks.
-        spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
+        if is_ours:
+            # What fails is told by us; what Spark would say of it again is for who asks.
+            spark.sparkContext.setLogLevel("WARN" if verbose else "OFF")
         yield spark
     finally:
-        spark.stop()
+        if is_ours:
+            spark.stop()
 
 
 def _setting(text: str) -> tuple[str, str]:

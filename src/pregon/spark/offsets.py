@@ -145,11 +145,14 @@ def spans_between(start: Mapping[str, Place], end: Mapping[str, Place]) -> list[
 
 
 def cut(spans: list[Span], tasks_min: int, rows_per_task: int = ROWS_PER_TASK) -> list[Span]:
-    """The same rows in tasks of at most so many rows, about `tasks_min` of them at least; each has rows of one log."""
+    """The same rows in tasks of at most so many rows; `tasks_min` tasks at least, if there are as many rows.
+
+    Each task has rows of one log.
+    """
     total = sum(span.rows for span in spans)
     if not total:
         return []
-    rows = max(1, min(rows_per_task, -(-total // tasks_min)), -(-total // TASKS_MAX))
+    rows = max(1, min(rows_per_task, total // tasks_min), -(-total // TASKS_MAX))
     pieces = []
     for span in spans:
         count = -(-span.rows // rows)

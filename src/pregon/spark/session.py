@@ -6,6 +6,7 @@ Promises:
 - A session that runs already is taken as it is.
 - What `spark-submit`, `spark-defaults.conf` or the caller has set is never set otherwise; a master given to
   `spark-submit` goes over the one asked for here.
+- A key of the hub is not shown in Spark's plans, pages and event logs.
 - On one machine nothing listens outside of it, and the terminal stays quiet: errors only, one line each.
 """
 
@@ -27,6 +28,10 @@ EVERYWHERE = {
     # The hub's times are in UTC; with another zone, dates in SQL would be those of wherever the driver is.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark shows options of views in SQL and variables of executors in its pages and event logs. These are its own
+    # defaults, and the hub's key.
+    "spark.sql.redaction.options.regex": "(?i)url|^key$",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|pregon_key",
 }
 ON_ONE_MACHINE = {
     "spark.ui.enabled": "false",

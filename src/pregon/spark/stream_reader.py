@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from pregon.clock import monotonic_ms
-from pregon.errors import AlreadyExists, DataLost, NotFound, SettingsInvalid
+from pregon.errors import AckBeyondHead, AlreadyExists, DataLost, NotFound, SettingsInvalid
 from pregon.spark.batch_reader import SpanPartition, bound, read_partition, require_named
 from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.logs import TOPIC_OF, Logs
@@ -158,7 +158,7 @@ class _Driver:
         self._require_whole(start, ends)
         self._notice_gone(start, ends)
         found = advance(start, ends, rows_max)
-        self._subscribe({name: place for name, place in found.items() if name not in start})
+        self._subscribe({name: place for name, place in found.items() if _is_new(name, place, start)})
         # One that is gone stays in the offset of a query that names it, so that its coming back is noticed.
         kept = {name: place for name, place in start.items() if name not in found and not self._options.pattern}
         return {**kept, **found}
@@ -219,7 +219,16 @@ class _Driver:
             if options.subscriber:
                 topic = TOPIC_OF.get(name, name)
                 path = f"{topic_path(topic)}/subscriptions/{quote(options.subscriber, safe='')}/ack"
-                self._send("POST", path, {"seq": place.next - 1})
+                try:
+                    self._send("POST", path, {"seq": place.next - 1})
+                except (NotFound, AckBeyondHead):
+                    # The topic was deleted, or made again, since the batch was planned: nobody waits for it.
+                    log.warning("%s was deleted: that it was read is not acknowledged", topic)
             elif options.mark:
                 self._send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
             self._acked[name] = place
+
+
+def _is_new(name: str, place: Place, start: Offset) -> bool:
+    """Whether a log was not there at the beginning, or was another then."""
+    return name not in start or start[name].since != place.since

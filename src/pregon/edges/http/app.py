@@ -6,8 +6,10 @@ publication (measured; see docs/explanation/architecture.md).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import aclosing
 from typing import Any, Protocol
 
 from pregon.edges.http.answers import Answer, Stream, problem_answer
@@ -19,6 +21,8 @@ from pregon.settings import is_loopback
 log = logging.getLogger("pregon.edges")
 
 _HOSTS_REMEMBERED_MAX = 100
+_LAST_WORDS_S = 0.3
+"""How long a stream may take to end by itself when the hub stops."""
 _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 
 
@@ -80,7 +84,7 @@ class HttpApp:
         finally:
             exchange.give_back()
         if isinstance(answer, Stream):
-            await _write_stream(exchange, send, answer)
+            await _write_stream(self.desk, exchange, send, answer)
         else:
             await _write(scope, send, answer)
 
@@ -163,28 +167,38 @@ async def _write(scope: Scope, send: Send, answer: Answer) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-async def _write_stream(exchange: Exchange, send: Send, stream: Stream) -> None:
+async def _write_stream(desk: Desk, exchange: Exchange, send: Send, stream: Stream) -> None:
     await send({"type": "http.response.start", "status": stream.status, "headers": _headers(stream)})
-    if exchange.method == "HEAD" or await _write_chunks(exchange, send, stream):
+    if exchange.method == "HEAD" or await _write_whole(desk, exchange, send, stream):
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _write_chunks(exchange: Exchange, send: Send, stream: Stream) -> bool:
-    """Whether all of them were written: who has left gets no more of them, and what cannot go on is cut."""
+async def _write_whole(desk: Desk, exchange: Exchange, send: Send, stream: Stream) -> bool:
+    """Whether all of it was written: for who has left nothing more is read, and what cannot go on is cut."""
+    writing = asyncio.ensure_future(_write_chunks(send, stream))
     gone = asyncio.ensure_future(exchange.until_gone())
+    stopping = asyncio.ensure_future(desk.stopping.wait())
     try:
-        async with aclosing(stream.chunks) as chunks:
-            async for chunk in chunks:
-                if gone.done():
-                    return False
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await asyncio.wait({writing, gone, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if stopping.done():
+            # It ends by itself, unless its client takes nothing.
+            await asyncio.wait({writing, gone}, timeout=_LAST_WORDS_S, return_when=asyncio.FIRST_COMPLETED)
+        if writing.done():
+            writing.result()
+        return writing.done()
     except PregonError as error:
         # The head has gone: a stream that ends without its end is how the client learns that it is not whole.
         log.warning("a stream was cut", extra={"code": error.code, "reason": str(error)})
         return False
     finally:
-        gone.cancel()
-    return True
+        for one in (writing, gone, stopping):
+            one.cancel()
+
+
+async def _write_chunks(send: Send, stream: Stream) -> None:
+    async with aclosing(stream.chunks) as chunks:
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
 async def _refuse_socket(scope: Scope, send: Send, answer: Answer) -> None:

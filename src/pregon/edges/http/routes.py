@@ -192,9 +192,11 @@ class Router:
         segments = path[1:].split("/")
         for index, segment in enumerate(segments):
             child = node.children.get(segment)
-            if child is None and node.parameter is not None and segment:
+            if child is None and node.parameter is not None:
                 name, child = node.parameter
+                is_rest = child.has_rest and len(segments) > index + 1
                 params[name] = segment
+                child = child if segment or is_rest else None
             if child is None:
                 raise NotFound("there is nothing at this address: /docs shows what there is")
             node = child

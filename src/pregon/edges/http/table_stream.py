@@ -4,7 +4,7 @@ Which parts there are, and who may read them, is left to those who ask for them.
 
 Promises:
 - At most two parts are in memory: one that is sent and one that is read.
-- A stream that cannot go on ends without its end, and Arrow readers notice.
+- A stream that cannot go on ends without the end of the HTTP answer, and without Arrow's: clients notice the first.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 from pyspark.sql import DataFrame
@@ -36,6 +37,14 @@ class Due:
     end: int
 
 
+class Added(NamedTuple):
+    """What the archive has now, and where the batch ended; `is_new` is false if it was there already."""
+
+    state: State
+    end: Offset
+    is_new: bool
+
+
 class Appender:
     """What `foreachBatch` calls."""
 
@@ -43,8 +52,8 @@ class Appender:
         self._table = table
         self._fails_on_data_loss = fails_on_data_loss
 
-    def append(self, batch: DataFrame, number: int) -> State | None:
-        """Add a batch; the state after it, None if it was there already."""
+    def append(self, batch: DataFrame, number: int) -> Added:
+        """Add a batch, unless it is there already."""
         kept = self._table.kept
         state = self._table.log.load()
         start, end = self._offset(number - 1), self._offset(number)
@@ -52,7 +61,7 @@ class Appender:
             raise StoreCorrupt(f"batch {number} is not in the stream's checkpoint: begin with another checkpoint")
         dues = due(kept, state, end)
         if not dues:
-            return None
+            return Added(state, end, is_new=False)
         self._check_joint(start or {}, dues)
         rows = self._only_new(batch, start or {}, dues)
         take_settings(rows.sparkSession)
@@ -67,7 +76,7 @@ class Appender:
             positions = [_position_after(now, one, files) for one in dues]
             return commit_after(now, APPEND, wall_us(), batch=number, adds=files, positions=positions)
 
-        return self._table.log.commit(make)
+        return Added(self._table.log.commit(make), end, is_new=True)
 
     def _offset(self, number: int) -> Offset | None:
         """Where a batch ends, as Spark wrote it before it began; None if it did not."""

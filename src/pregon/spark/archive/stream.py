@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pregon.errors import BadRequest, WrittenMeanwhile
+from pregon.spark.archive.acknowledging import Acknowledger
 from pregon.spark.archive.appending import Appender
 from pregon.spark.archive.cleaning import GRACE_MS, check_grace, clean_files
 from pregon.spark.archive.compaction import compact_once
@@ -68,12 +69,14 @@ def archive_stream(
     options = options_of(source, table)
     checked = read_options({name.lower(): text for name, text in options.items()})
     opened = open_table(spark, archive, table, chosen.compression)
+    acknowledger = Acknowledger(checked)
     appender = Appender(opened, fails_on_data_loss=checked.fails_on_data_loss)
 
     def append(batch: DataFrame, number: int) -> None:
-        state = appender.append(batch, number)
-        if state is not None:
-            _tend(opened, state.version, chosen)
+        added = appender.append(batch, number)
+        acknowledger.acknowledge(added.end)
+        if added.is_new:
+            _tend(opened, added.state.version, chosen)
 
     writer = (
         spark.readStream.format("pregon")

@@ -12,6 +12,7 @@ Promises:
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,36 +57,39 @@ class Baselines:
         return self.root / f"{batch:0{_DIGITS}}"
 
 
-def start_traffic_alerts(
-    spark: SparkSession,
-    place: Place,
-    output: Path,
-    *,
-    every_s: int,
-    window_s: int,
-    rules: AlertRules | None = None,
-) -> StreamingQuery:
-    """Start to watch the traffic of the topics that are wanted, from now on."""
-    rules = rules or AlertRules()
-    folder = output.absolute() / TRAFFIC_ALERTS
-    baselines = Baselines(folder / "baseline")
-    writing = {**place.source, "producer": PRODUCER, "idempotence": BY_ID}
+@dataclass(frozen=True, slots=True)
+class Alerting:
+    """What is done with the windows that have closed."""
 
-    def tell(closed: DataFrame, batch: int) -> None:
+    writing: Mapping[str, str]
+    """Options of `format("pregon")`: which hub, and as whom."""
+    baselines: Baselines
+    rules: AlertRules
+
+    def tell(self, closed: DataFrame, batch: int) -> None:
+        """Publish what is unusual in the windows of a batch, and keep what the next one is compared with."""
         closed.persist()
         try:
-            before = baselines.before(closed.sparkSession, batch)
-            rows = alerts_of_batch(closed, before, rules)
-            rows.write.format("pregon").mode("append").options(**writing).save()
-            baselines.keep(batch, next_baseline(closed, before, rules))
+            before = self.baselines.before(closed.sparkSession, batch)
+            rows = alerts_of_batch(closed, before, self.rules)
+            options = {**self.writing, "producer": PRODUCER, "idempotence": BY_ID}
+            rows.write.format("pregon").mode("append").options(**options).save()
+            self.baselines.keep(batch, next_baseline(closed, before, self.rules))
         finally:
             closed.unpersist()
 
+
+def start_traffic_alerts(
+    spark: SparkSession, place: Place, output: Path, *, every_s: int, window_s: int
+) -> StreamingQuery:
+    """Start to watch the traffic of the topics that are wanted, from now on."""
+    folder = output.absolute() / TRAFFIC_ALERTS
+    alerting = Alerting(place.source, Baselines(folder / "baseline"), AlertRules())
     messages = spark.readStream.format("pregon").options(**place.source, **place.chosen).load()
-    windows = traffic(messages.where(f.col("topic") != rules.topic), window=f"{window_s} seconds")
+    windows = traffic(messages.where(f.col("topic") != alerting.rules.topic), window=f"{window_s} seconds")
     return (
         windows.writeStream.outputMode("append")
-        .foreachBatch(tell)
+        .foreachBatch(alerting.tell)
         .queryName(TRAFFIC_ALERTS)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(processingTime=f"{every_s} seconds")

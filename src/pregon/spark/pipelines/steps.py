@@ -20,7 +20,8 @@ from pyspark.sql import functions as f
 
 from pregon.errors import BadRequest, StoreFailed
 from pregon.spark.pipelines.alerts import AlertRules, anomalies
-from pregon.spark.pipelines.causality import causality, causality_summary
+from pregon.spark.pipelines.causality import causality
+from pregon.spark.pipelines.causality_summary import causality_summary
 from pregon.spark.pipelines.deliveries import deliveries
 from pregon.spark.pipelines.figures import (
     ARCHIVE,

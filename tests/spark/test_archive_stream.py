@@ -1,0 +1,54 @@
+"""Tables of a hub streamed into an archive, run after run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from scenario.hub_process import HubProcess
+
+from pregon import Client
+from pregon.spark.archive import archived, system_table
+
+from .archiving import NO_HUB, archive_all, commits, data_files, forget_last_batch, history, sum_of, sum_to
+from .tables import address, publish
+
+
+def test_run_after_run_the_archive_has_what_was_published_and_the_hub_knows(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    publish(client, topic, 300)
+    archive_all(spark, hub, tmp_path, subscribePattern=f"{topic}.*", maxOffsetsPerTrigger="200")
+    first = client.account(topic, "pregon-archive")
+
+    # Killed between the archive's commit and Spark's own; and a topic that was not there before.
+    forget_last_batch(tmp_path)
+    publish(client, topic, 50, 301)
+    publish(client, f"{topic}-2", 100)
+    archive_all(spark, hub, tmp_path, subscribePattern=f"{topic}.*", maxOffsetsPerTrigger="200")
+
+    assert (first.acknowledged, first.pending) == (300, 0)
+    assert client.account(topic, "pregon-archive").acknowledged == 350
+    assert client.account(f"{topic}-2", "pregon-archive").acknowledged == 100
+    assert sum_of(history(spark, tmp_path, topic)) == sum_to(350)
+    assert sum_of(history(spark, tmp_path, f"{topic}-2")) == sum_to(100)
+    assert history(spark, tmp_path, topic).where("cast(body AS STRING) != cast(seq AS STRING)").count() == 0
+    assert len(commits(tmp_path)) == 3
+
+
+def test_traces_are_archived_and_marked_and_the_rest_comes_from_the_hub(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    publish(client, topic, 10)
+
+    archive_all(spark, hub, tmp_path, table="traces")
+
+    (one,) = archived(spark, str(tmp_path), "traces")
+    publish(client, topic, 1, 11)
+    kept = system_table(spark, "traces", archive=str(tmp_path), view=NO_HUB)
+    now = system_table(spark, "traces", hub=address(hub), archive=str(tmp_path))
+    at_hub = system_table(spark, "traces", hub=address(hub))
+    assert one.rows == one.next - one.first == kept.count() > 0
+    assert data_files(tmp_path, "traces")
+    assert now.count() == at_hub.count() == now.select("id").distinct().count() > one.rows
+    assert now.exceptAll(at_hub).count() == 0
