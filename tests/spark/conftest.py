@@ -16,7 +16,7 @@ from pregon.spark.java import require_java
 
 __all__ = ["client", "hub", "make_hub", "module_hub", "topic"]
 
-_SETTINGS = {
+SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -39,7 +39,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def spark(java: None) -> Iterator[SparkSession]:
     """The session: tasks are tried again, as on a cluster."""
-    running = session("tests", master="local[2,3]", settings=_SETTINGS)
+    running = session("tests", master="local[2,3]", settings=SETTINGS)
     yield running
     running.stop()
     end_java()

@@ -48,12 +48,19 @@ def test_rows_become_messages_with_all_that_their_columns_say(
     write(rows, hub, producer="warehouse", contentType="text/csv")
 
     (first,), (second,) = client.read(f"{topic}.a", 1), client.read(f"{topic}.b", 1)
-    assert (first.id, first.key, dict(first.headers), first.content_type) == ("acta-1", "k", {"x": "y"}, "application/json")
+    assert (first.id, first.key, dict(first.headers), first.content_type) == (
+        "acta-1",
+        "k",
+        {"x": "y"},
+        "application/json",
+    )
     assert (first.body, first.producer) == (b"{}", "warehouse")
     assert second.id and (second.key, second.content_type, second.body) == (None, "text/csv", b"b")
 
 
-def test_a_topic_is_copied_to_another_as_it_is(spark: SparkSession, hub: HubProcess, client: Client, topic: str) -> None:
+def test_a_topic_is_copied_to_another_as_it_is(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str
+) -> None:
     publish(client, topic, 300)
 
     write(read(spark, hub, subscribe=topic), hub, topic=f"{topic}.copy")

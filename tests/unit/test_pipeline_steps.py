@@ -81,10 +81,22 @@ JAVA = """An error occurred while calling o123.parquet.
             "no answer from http://hub",
         ),
         (JAVA + "Caused by: java.io.IOException: No space left on device", StoreFailed, "spark.local.dir"),
-        ("pregon.errors.nonsense.Nonsense: hm\nand more", PregonError, "pregon.errors.nonsense.Nonsense: hm"),
+        (
+            JAVA + "Caused by: java.lang.OutOfMemoryError: Java heap space\n\tat java.base/java.util",
+            PregonError,
+            "[TASK_WRITE_FAILED] Task failed while writing rows. / Java heap space (--verbose",
+        ),
+        ("pregon.errors.nonsense.Nonsense: hm\nand more", PregonError, "Spark failed: hm ("),
         ("", PregonError, "did not say why"),
     ],
-    ids=["ours in a task", "ours in the driver", "a full disk", "a name that is none of ours", "nothing"],
+    ids=[
+        "ours in a task",
+        "ours in the driver",
+        "a full disk",
+        "one of Java's",
+        "a name that is none of ours",
+        "nothing",
+    ],
 )
 def test_what_spark_says_becomes_our_error_again(said: str, expected: type[PregonError], text: str) -> None:
     found = find_cause(said)

@@ -5,7 +5,7 @@ those in a row move the cursor, those ahead of it (pushed in parallel) are noted
 meanwhile is not given them again.
 
 Promises:
-- A delivery is traced even when it does not count any more because of a replay.
+- A delivery is traced even when it does not count any more because of a replay; its detail says so then.
 - Losing one of these in a crash only repeats a delivery: none of them needs a sync of its own.
 """
 
@@ -28,6 +28,8 @@ from pregon.store.schema import parked, subscriber, subscription
 from pregon.store.ticket import Ticket
 from pregon.store.transaction import Transaction
 
+LATE = "before a replay: does not count"
+"""What the trace of a delivery says that was under way when its messages were replayed: they are pending."""
 _ADVANCE = Prepared(
     update(subscription)
     .where(
@@ -99,8 +101,10 @@ class Delivered(SubscriptionOperation[int]):
         if self._of.subscription_id != place.id:
             # Another one of the same name: its messages have the same numbers and are others.
             return cursor.acked_seq
-        transaction.traces.extend(_delivery_traces(transaction.now_us, (self.topic, self.subscriber), self._deliveries))
-        if self._of.epoch != cursor.epoch:
+        is_late = self._of.epoch != cursor.epoch
+        names, detail = (self.topic, self.subscriber), LATE if is_late else ""
+        transaction.traces.extend(_delivery_traces(transaction.now_us, names, self._deliveries, detail))
+        if is_late:
             return cursor.acked_seq
         aside = cursors.set_aside(connection, place.id)
         seqs = [one.seq for one in self._deliveries]
@@ -131,7 +135,9 @@ class Delivered(SubscriptionOperation[int]):
         return position
 
 
-def _delivery_traces(now_us: int, names: tuple[str, str], deliveries: Sequence[Delivery]) -> list[Trace]:
+def _delivery_traces(
+    now_us: int, names: tuple[str, str], deliveries: Sequence[Delivery], detail: str = ""
+) -> list[Trace]:
     """One for each run of neighbours that took as many attempts."""
     traces: list[Trace] = []
     runs: list[list[Delivery]] = []
@@ -151,6 +157,7 @@ def _delivery_traces(now_us: int, names: tuple[str, str], deliveries: Sequence[D
                 last_seq=run[-1].seq,
                 attempt=run[0].attempt,
                 latency_ms=max(one.latency_ms for one in run),
+                detail=detail,
             )
         )
     return traces

@@ -16,9 +16,11 @@ from sqlalchemy import Connection, update
 from pregon.errors import AlreadyExists, BadRequest, Changed, NotFound
 from pregon.filters.expression import check_filter
 from pregon.hub.directory import Directory
+from pregon.hub.settle import trace_runs, unwanted_ahead
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import EARLIEST, LATEST, Producer, Subscriber, Subscription, Topic
 from pregon.model.names import check_description, check_name
+from pregon.model.trace import REPLAYED
 from pregon.store import catalog, cursors
 from pregon.store.filter_results import examine_again
 from pregon.store.schema import producer, subscriber, subscription, topic
@@ -114,7 +116,7 @@ def change_entry(
             wanted = _check(msgspec.convert(merged, _type_of(kind)))
         except msgspec.ValidationError as error:
             raise BadRequest(f"{kind}: {error}") from error
-        _update(transaction.connection, wanted)
+        _update(transaction, wanted)
         if isinstance(wanted, Subscription):
             # Another filter: what is pending may be something else now.
             transaction.touched.add((wanted.topic, wanted.subscriber))
@@ -285,9 +287,10 @@ def _insert_subscription(transaction: Transaction, directory: Directory, entry: 
     catalog.insert_row(connection, subscription, values)
 
 
-def _update(connection: Connection, entry: Entry) -> None:
+def _update(transaction: Transaction, entry: Entry) -> None:
+    connection = transaction.connection
     if isinstance(entry, Subscription):
-        _update_subscription(connection, entry)
+        _update_subscription(transaction, entry)
     elif isinstance(entry, Topic):
         connection.execute(update(topic).where(topic.c.name == entry.name).values(**catalog.topic_values(entry)))
     elif isinstance(entry, Producer):
@@ -303,11 +306,14 @@ def _update(connection: Connection, entry: Entry) -> None:
         connection.execute(update(subscription).where(mine).values(**state))
 
 
-def _update_subscription(connection: Connection, entry: Subscription) -> None:
+def _update_subscription(transaction: Transaction, entry: Subscription) -> None:
     """With another filter, what the old one said of the messages that are pending counts no more."""
+    connection = transaction.connection
     place = cursors.find_place(connection, entry.topic, entry.subscriber)
     assert place is not None
     if place.filter != entry.filter:
+        pending_again = unwanted_ahead(connection, place)
+        trace_runs(transaction, REPLAYED, (entry.topic, entry.subscriber), pending_again, "another filter")
         examine_again(connection, place.id, place.cursor.acked_seq)
     connection.execute(
         update(subscription)

@@ -261,6 +261,17 @@ def aside_row(transaction: Transaction, place: Place, seq: int, reason: str) -> 
     }
 
 
+def unwanted_ahead(connection: Connection, place: Place) -> list[Run]:
+    """What the filter did not want of the messages after the cursor."""
+    return unwanted_runs(connection, place.id, place.cursor.acked_seq + 1, place.cursor.head_seq)
+
+
+def _settled_ahead(connection: Connection, place: Place) -> list[Run]:
+    """What is settled after the cursor already, and pending again after a replay: done, given up, or not wanted."""
+    done = sorted(one.seq for one in cursors.set_aside(connection, place.id).values() if one.done)
+    return sorted(runs_of(done) + unwanted_ahead(connection, place))
+
+
 class Replay(SubscriptionOperation[Cursor]):
     """Move a cursor back to a number, or to the first message accepted at a time; answers with the cursor."""
 
@@ -287,9 +298,10 @@ class Replay(SubscriptionOperation[Cursor]):
                     f"{cursor.subscriber} stands at {cursor.acked_seq}: a replay goes back; to skip, acknowledge"
                 )
             return cursor
+        ahead = _settled_ahead(connection, place)
         cursors.move_back(connection, place, start - 1)
         # What stays parked is not delivered again, and so was not replayed.
         parked = [seq for seq in cursors.aside_after(connection, place.id, start - 1) if seq <= cursor.acked_seq]
-        self._trace(transaction, trace.REPLAYED, runs_between(start, cursor.acked_seq, parked))
+        self._trace(transaction, trace.REPLAYED, [*runs_between(start, cursor.acked_seq, parked), *ahead])
         transaction.moved.add(cursor.topic)
         return require_place(connection, self.topic, self.subscriber).cursor

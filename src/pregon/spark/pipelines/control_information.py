@@ -19,6 +19,8 @@ from pyspark.sql import functions as f
 
 from pregon.limits import GROUP_AFTER_MAX
 
+_BYTES_MAX = 2**31 - 1
+
 
 def varint_bytes(value: Column) -> Column:
     """How many bytes a number from 0 on takes: seven of its bits in each."""
@@ -54,7 +56,9 @@ def vector_bytes() -> Column:
     # The clock has a byte for every member, and becomes longer when a member's numbers do.
     longer = f.sum(varint_bytes(f.col("number")) - varint_bytes(before)).over(so_far)
     members = f.max("sender").over(so_far)
-    return (1 + varint_bytes(f.col("sender")) + varint_bytes(members) + members + longer).cast("int")
+    # Whoever can write to a group's log can name a member of any number.
+    size = 1 + varint_bytes(f.col("sender")) + varint_bytes(members) + members + longer
+    return f.least(size, f.lit(_BYTES_MAX)).cast("int")
 
 
 def _list_bytes(after: Column) -> Column:

@@ -18,6 +18,8 @@ from pregon.errors import BY_CODE, PregonError, StoreFailed
 _OURS = re.compile(r"\bpregon\.errors\.\w+\.(\w+): ([^\n]+)")
 _BY_NAME = {error.__name__: error for error in BY_CODE.values()}
 _NO_SPACE = re.compile(r"No space left on device|DiskOutOfSpace")
+_JAVA_NAME = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
+_CAUSED_BY = "Caused by: "
 _LINE_CHARACTERS_MAX = 500
 VERBOSE_HINT = "--verbose shows all that Spark said"
 
@@ -42,9 +44,10 @@ def find_cause(said: str) -> PregonError:
 
 
 def _first_line(said: str) -> str:
-    """What a text says, without where in Java it was said."""
-    for line in said.splitlines():
-        text = line.strip()
-        if text and not text.startswith(("at ", "An error occurred while calling", ":")):
-            return text[:_LINE_CHARACTERS_MAX]
-    return said.strip()[:_LINE_CHARACTERS_MAX] or "it did not say why"
+    """What a text says and what it says that caused it, without where in Java it was said."""
+    lines = [_JAVA_NAME.sub("", line.strip().removeprefix(": ")) for line in said.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("at ", "An error occurred while calling"))]
+    if not told:
+        return "it did not say why"
+    causes = [_JAVA_NAME.sub("", line.removeprefix(_CAUSED_BY)) for line in told if line.startswith(_CAUSED_BY)]
+    return " / ".join(dict.fromkeys([told[0], *causes[-1:]]))[:_LINE_CHARACTERS_MAX]
