@@ -154,6 +154,7 @@ def test_what_nothing_is_known_of_any_more_is_said_to_be_unknown(clock: Clock, s
     say(hub, "2")
     hub.maintenance.run_once()
     clock.move_ms(10_000)
+    say(hub, "the newest trace stays", topic="others")
     hub.maintenance.run_once()
 
     told = story(hub, 1)

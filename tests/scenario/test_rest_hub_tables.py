@@ -1,11 +1,10 @@
-"""The hub itself as tables over REST: traces, accounting, the number of a time, what a producer stored."""
+"""The hub itself as tables over REST: traces, accounting, the number of a time. Sessions: `test_rest_sessions`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 import pyarrow as pa
@@ -15,7 +14,7 @@ from pregon.hub import tables
 from pregon.hub.access import NewKey
 from pregon.hub.hub import Hub
 from pregon.model.batch import END_OF_STREAM, pack
-from pregon.model.catalog import Producer, Retention, Subscription, Topic
+from pregon.model.catalog import Producer
 from pregon.model.message import Outgoing
 from pregon.model.trace import Trace
 from pregon.store import trace_table
@@ -204,60 +203,6 @@ def test_a_time_is_found_in_a_topic(http: httpx.Client, topic: str) -> None:
     assert http.get(f"/v1/topics/{topic}/seq?time={local}").json() == {"seq": 2}
 
 
-# Sessions.
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["spark-0", "a/b c", "año/1?x=#%", "/", "x" * 200, "../.."],
-    ids=["plain", "slash", "signs", "only a slash", "long", "dots"],
-)
-def test_a_session_is_read_back_whatever_its_name_has(http: httpx.Client, hub: Hub, topic: str, name: str) -> None:
-    send(hub, topic, name, 1, "a", "b")
-    publish(http, topic)
-    send(hub, topic, name, 2, "c")
-
-    answer = http.get(
-        f"/v1/topics/{topic}/sessions/{quote(name, safe='')}", headers={"Pregon-Producer": "dgrec", "Accept": ARROW}
-    )
-
-    table = table_of(answer)
-    assert list(zip(table["seq"].to_pylist(), table["body"].to_pylist(), strict=True)) == [
-        (1, b"a"),
-        (2, b"b"),
-        (4, b"c"),
-    ]
-    assert (answer.headers["pregon-first-number"], answer.headers["pregon-next-number"]) == ("1", "3")
-
-
-def test_a_session_that_is_not_known_begins_at_one(http: httpx.Client, topic: str) -> None:
-    answers = [http.get(f"/v1/topics/{topic}/sessions/s")]
-    publish(http, topic)
-
-    answers += [http.get(f"/v1/topics/{topic}/sessions/s"), http.head(f"/v1/topics/{topic}/sessions/s")]
-
-    assert [one.headers["pregon-next-number"] for one in answers] == ["1"] * 3
-    assert [table_of(one).num_rows for one in answers[:2]] == [0, 0]
-
-
-def test_what_retention_removed_of_a_session_is_gone() -> None:
-    with rest_hub(maintenance_every_ms=3_600_000) as (running, http):
-        hub = running.server.hub
-        hub.create(Topic(name="t", retention=Retention(when_acknowledged=True))).result()
-        hub.create(Subscription(topic="t", subscriber="s")).result()
-        for number in (1, 2):
-            send(hub, "t", "s", number, "x")
-        hub.ack("t", "s", 1).result()
-        hub.maintenance.run_once()
-        sent = {"Pregon-Producer": "dgrec"}
-
-        lost = http.get("/v1/topics/t/sessions/s", headers=sent)
-        rest = http.get("/v1/topics/t/sessions/s?from=2", headers=sent)
-
-    assert "begins at 2 now" in require_problem(lost, 410, "data_lost")
-    assert (table_of(rest)["seq"].to_pylist(), rest.headers["pregon-next-number"]) == ([2], "3")
-
-
 # What is refused.
 
 
@@ -274,8 +219,6 @@ def test_what_retention_removed_of_a_session_is_gone() -> None:
         "topics/t/seq?time=yesterday",
         "topics/t/seq?time=",
         "topics/t/seq?time=2026-11-15T10:00:00Z&x=1",
-        "topics/t/sessions/s?from=0",
-        f"topics/t/sessions/{'ñ' * 101}",
     ],
 )
 def test_what_makes_no_sense_is_refused(http: httpx.Client, path: str) -> None:
@@ -366,5 +309,5 @@ def test_a_stream_that_is_open_when_the_hub_stops_is_cut_and_not_ended() -> None
                 got += chunk
 
     # What was on its way came, and there is no end that would make it look whole.
-    assert pa.ipc.open_stream(got).read_next_batch().num_rows > 0
+    assert 0 < len(got) < MANY * len(DETAIL)
     assert not got.endswith(END_OF_STREAM)

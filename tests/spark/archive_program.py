@@ -17,7 +17,7 @@ SETTINGS = {
 def main(hub: str, archive: str, pattern: str) -> None:
     """Small batches, one after the other, joined often."""
     spark = session("archive", master="local[2]", settings=SETTINGS)
-    source = {"hub": hub, "subscribePattern": pattern, "maxOffsetsPerTrigger": "2000"}
+    source = {"hub": hub, "subscribePattern": pattern, "maxOffsetsPerTrigger": "1000"}
     settings = ArchiveSettings(compact_files=4)
     archive_stream(spark, archive, source, every="0 seconds", settings=settings).awaitTermination()
 

@@ -50,17 +50,21 @@ def sum_of(frame: DataFrame, number: str = "seq") -> Sum:
 class Batches:
     """The batches of a stream of messages, given by hand: what Spark gives, and what it writes into its checkpoint."""
 
-    def __init__(self, spark: SparkSession, archive: Path | str, checkpoint: Path | None = None) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        archive: Path | str,
+        checkpoint: Path | None = None,
+        *,
+        fails_on_data_loss: bool = True,
+    ) -> None:
         self._spark = spark
         self._checkpoint = checkpoint or Path(archive) / "_pregon" / "messages" / "checkpoint"
-        self._appender = Appender(open_table(spark, str(archive), "messages"))
+        self._appender = Appender(open_table(spark, str(archive), "messages"), fails_on_data_loss=fails_on_data_loss)
 
     def give(self, number: int, topic: str, first: int, last: int, since: int = FIRST_LIFE) -> Added:
         """A batch with the messages first..last of a topic, a second between each and the next."""
-        offsets = self._checkpoint / "offsets"
-        offsets.mkdir(parents=True, exist_ok=True)
-        end = json.dumps({topic: {"next": last + 1, "since": since}})
-        (offsets / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{end}')
+        note_offset(self._checkpoint, number, topic, last + 1, since)
         schema = schema_of("messages")
         columns = {"seq": "id", "topic": f"'{topic}'"}
         rows = self._spark.range(first, last + 1).selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
@@ -72,6 +76,14 @@ class Batches:
         ]
         frame = rows.selectExpr(*(f"{cell} AS {name}" for cell, name in zip(cells, schema.names, strict=True)))
         return self._appender.append(frame, number)
+
+
+def note_offset(checkpoint: Path, number: int, log: str, next_number: int, since: int) -> None:
+    """What Spark notes before it gives a batch: where the batch ends."""
+    offsets = checkpoint / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    end = json.dumps({log: {"next": next_number, "since": since}})
+    (offsets / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{end}')
 
 
 def archive_all(spark: SparkSession, hub: HubProcess, archive: Path | str, **options: str) -> None:

@@ -11,10 +11,37 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pregon.errors import BadRequest, DataLost, StoreCorrupt, StoreFailed, WrittenMeanwhile
-from pregon.spark.archive import ArchiveSettings, View, appending, archived, clean, compact, compaction, table
+from pregon.spark.archive import (
+    ArchiveSettings,
+    View,
+    appending,
+    archived,
+    clean,
+    compact,
+    compaction,
+    system_table,
+    table,
+)
+from pregon.spark.archive.appending import Appender
+from pregon.spark.archive.files import files_of
 from pregon.spark.archive.log import CommitLog
+from pregon.spark.archive.stream import tend
+from pregon.spark.archive.writing import open_table
+from pregon.spark.schemas import schema_of
 
-from .archiving import FIRST_LIFE, SECOND_LIFE, Batches, Sum, commits, data_files, history, sum_of, sum_to
+from .archiving import (
+    FIRST_LIFE,
+    NO_HUB,
+    SECOND_LIFE,
+    Batches,
+    Sum,
+    commits,
+    data_files,
+    history,
+    note_offset,
+    sum_of,
+    sum_to,
+)
 
 
 def seen(spark: SparkSession, archive: Path | str, topic: str = "avisos") -> Sum:
@@ -108,6 +135,32 @@ def test_a_batch_that_is_not_whole_is_not_committed(spark: SparkSession, tmp_pat
     assert seen(spark, tmp_path) == sum_to(50)
 
 
+def test_what_was_lost_is_counted_when_the_stream_goes_on_without_it(spark: SparkSession, tmp_path: Path) -> None:
+    batches = Batches(spark, tmp_path, fails_on_data_loss=False)
+    batches.give(0, "avisos", 1, 50)
+
+    batches.give(1, "avisos", 61, 100)
+
+    (one,) = archived(spark, str(tmp_path))
+    assert one.next - one.first - one.rows == 10
+    assert seen(spark, tmp_path) == Sum(90, 90, sum_to(50).total + sum_to(100, 61).total)
+
+
+def test_clocks_of_others_make_no_more_folders_than_there_are_days(spark: SparkSession, tmp_path: Path) -> None:
+    appender = Appender(open_table(spark, str(tmp_path), "group_deliveries"))
+    note_offset(tmp_path / "_pregon" / "group_deliveries" / "checkpoint", 0, "group_deliveries", 3_001, FIRST_LIFE)
+    wild = "timestamp_seconds(-62135596800 + id * 100000000)"
+    hostile = spark.range(1, 3_001).selectExpr("id AS seq", f"CASE WHEN id % 7 > 0 THEN {wild} END AS delivered_at")
+    columns = [name if name in hostile.columns else f"NULL AS {name}" for name in schema_of("group_deliveries").names]
+
+    appender.append(hostile.selectExpr(*columns).to(schema_of("group_deliveries")), 0)
+
+    kept = system_table(spark, "group_deliveries", archive=str(tmp_path), view=NO_HUB)
+    assert sum_of(kept) == sum_to(3_000)
+    assert kept.where("delivered_at IS NULL").count() == 3_000 // 7
+    assert len(list((tmp_path / "group_deliveries").iterdir())) <= 10
+
+
 def test_of_two_streams_into_one_archive_one_is_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,6 +206,21 @@ def test_compaction_disturbs_nobody_who_reads(spark: SparkSession, tmp_path: Pat
     assert clean(spark, str(tmp_path), "messages", grace_ms=0) == 8
     assert data_files(tmp_path) == {new}
     assert seen(spark, tmp_path) == sum_to(200)
+
+
+def test_a_stream_joins_and_removes_now_and_then(spark: SparkSession, tmp_path: Path) -> None:
+    batches = Batches(spark, tmp_path)
+    batches.give(0, "avisos", 1, 50)
+    batches.give(1, "avisos", 51, 100)
+    opened = open_table(spark, str(tmp_path), "messages")
+    settings = ArchiveSettings(compact_files=4, grace_ms=0)
+
+    tend(opened, 63, settings)
+    between = len(data_files(tmp_path))
+    tend(opened, 64, settings)
+
+    assert (between, len(data_files(tmp_path))) == (4, 1)
+    assert seen(spark, tmp_path) == sum_to(100)
 
 
 def test_of_two_compactions_at_once_one_is_refused(
@@ -202,6 +270,9 @@ def test_an_archive_may_be_on_any_file_system_of_hadoop(spark: SparkSession, tmp
     again = batches.give(1, "avisos", 51, 100)
 
     files = len(data_files(disk / "dgrec"))
+    assert files_of(spark, archive).put_if_absent("notas/a", b"1")
+    assert not files_of(spark, archive).put_if_absent("notas/a", b"2")
+    assert files_of(spark, archive).read("notas/a") == b"1"
     assert not again.is_new
     assert seen(spark, archive) == sum_to(100)
     assert compact(spark, archive, "messages") == files

@@ -22,7 +22,7 @@ from .archiving import archive_all, commits, history, sum_of, sum_to
 from .tables import address, publish
 
 TOPICS = ("fallecidos", "nacidos")
-MESSAGES = 30_000
+MESSAGES = 10_000
 _DEADLINE_S = 240.0
 
 
@@ -70,7 +70,7 @@ def test_killed_in_the_middle_of_batches_it_has_every_message_once(
             wait_for(lambda: any(staging.glob("*/topic=*")), "a batch is being written")
         killed_writing = len(commits(archive))
         with archiving(hub, archive):
-            wait_for(lambda: len(commits(archive)) > killed_writing + 4, "batches were archived and joined again")
+            wait_for(lambda: len(commits(archive)) > killed_writing, "a batch is archived that Spark has not noted yet")
         for publisher in publishers:
             publisher.join()
         archive_all(spark, hub, archive, subscribePattern=".*idos")

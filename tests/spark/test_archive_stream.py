@@ -52,3 +52,20 @@ def test_traces_are_archived_and_marked_and_the_rest_comes_from_the_hub(
     assert data_files(tmp_path, "traces")
     assert now.count() == at_hub.count() == now.select("id").distinct().count() > one.rows
     assert now.exceptAll(at_hub).count() == 0
+
+
+def test_requests_are_archived_whatever_else_was_published_to_their_topic(
+    spark: SparkSession, hub: HubProcess, client: Client, tmp_path: Path
+) -> None:
+    good = '{"ended_at": "2026-11-16T10:00:00Z", "service": "squares", "attempts": 1, "outcome": "answered"}'
+    for body in ("poison", good, "{}"):
+        client.publish("pregon.requests", body)
+
+    archive_all(spark, hub, tmp_path, table="requests")
+
+    client.publish("pregon.requests", good)
+    (one,) = archived(spark, str(tmp_path), "requests")
+    rows = system_table(spark, "requests", hub=address(hub), archive=str(tmp_path)).collect()
+    assert (one.next, one.rows, one.files) == (4, 1, 1)
+    assert sorted(row.seq for row in rows) == [2, 4]
+    assert client.account("pregon.requests", "pregon-archive").acknowledged == 3

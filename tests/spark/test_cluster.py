@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("cluster_program.py")
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Standalone]:
+def cluster(java: None, tmp_path: Path) -> Iterator[Standalone]:
     """A cluster that is ready."""
     running = Standalone(tmp_path)
     try:
@@ -32,6 +32,7 @@ def cluster(tmp_path: Path) -> Iterator[Standalone]:
         running.stop()
 
 
+@pytest.mark.timeout(500)
 def test_a_cluster_reads_and_writes_everything_once_though_an_executor_is_killed(
     cluster: Standalone, make_hub: MakeHub, tmp_path: Path
 ) -> None:
@@ -56,7 +57,7 @@ def run(python: Path, *arguments: str) -> dict[str, Any]:
     """What the program printed."""
     environment = clean_environment(PYSPARK_PYTHON=str(python))
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=240
+        [sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True, timeout=400
     )
     assert done.returncode == 0, done.stderr[-4_000:]
     said: dict[str, Any] = json.loads(done.stdout)

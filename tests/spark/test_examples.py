@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
+from pyarrow import parquet
 from scenario.hub_process import HubProcess, clean_environment
 from web.chromium import give_up
 
@@ -54,17 +55,28 @@ def test_the_notebook_runs_without_java_on_the_machine_and_says_nothing_else(
     assert client.show("topic", f"{topic}.large")["head_seq"] == 60
 
 
-def test_the_declarative_pipeline_goes_on_where_it_was(
+def test_the_declarative_pipeline_fills_its_tables_and_tells_the_hub(
     java: None, hub: HubProcess, client: Client, topic: str, tmp_path: Path
 ) -> None:
     project = tmp_path / "declarative"
     shutil.copytree(EXAMPLES / "declarative", project)
     spec = project / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("file:///tmp/pregon-sales-pipeline", (tmp_path / "storage").as_uri()))
-    publish_sales(client, topic, range(200))
+    with client.producer(topic) as out:
+        for number in range(200):
+            out.send(json.dumps({"sale": number, "shop": number % 4, "amount": number % 97}), key=f"shop-{number % 4}")
 
-    run_pipeline(project, hub, topic)
-    publish_sales(client, topic, range(200, 300))
-    run_pipeline(project, hub, topic)
+    environment = clean_environment(
+        JAVA_HOME=str(home_of(require_java())), PYSPARK_PYTHON=sys.executable, SPARK_SUBMIT_OPTS=QUICK
+    )
+    settings = ["--conf", "spark.sql.catalogImplementation=hive", "--conf", "spark.driver.memory=1g"]
+    command = [SPARK_HOME / "bin" / "spark-pipelines", "run", *settings]
+    variables = {**environment, "PREGON_HUB": address(hub), "TOPIC": topic}
+    done = subprocess.run(command, env=variables, cwd=project, capture_output=True, text=True, timeout=280)
 
-    assert rows_of(project, "sales") == 300
+    assert "Run is COMPLETED" in done.stdout + done.stderr, done.stderr[-4_000:]
+    sales = parquet.read_table(project / "spark-warehouse" / "sales", ignore_prefixes=["_"])
+    shops = parquet.read_table(project / "spark-warehouse" / "sales_by_shop")
+    assert sorted(sales["seq"].to_pylist()) == list(range(1, 201))
+    assert sorted(shops["sales"].to_pylist()) == [50, 50, 50, 50]
+    assert client.show("topic", f"{topic}.largest")["head_seq"] == 2

@@ -71,6 +71,16 @@ def test_a_period_opens_only_its_files(spark: SparkSession, tmp_path: Path) -> N
     assert len(some.inputFiles()) < len(history(spark, tmp_path, "avisos").inputFiles())
 
 
+def test_a_topic_without_messages_is_an_empty_table(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
+) -> None:
+    client.create("topic", name=topic)
+
+    empty = table(spark, topic, hub=address(hub), archive=str(tmp_path))
+
+    assert (empty.count(), empty.columns[:2]) == (0, ["topic", "seq"])
+
+
 def test_several_topics_are_one_table_and_each_has_its_own_seam(
     spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
 ) -> None:

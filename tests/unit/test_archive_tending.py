@@ -39,6 +39,32 @@ def clean(archive: Path, grace_ms: int) -> int:
     return clean_files(LocalFiles(str(archive)), open_log(archive), KEPT_MESSAGES, grace_ms)
 
 
+# Files.
+
+
+def test_of_two_that_put_a_file_one_is_told_that_it_is_late(tmp_path: Path) -> None:
+    files = LocalFiles(str(tmp_path))
+
+    first, second = files.put_if_absent("a/b", b"1"), files.put_if_absent("a/b", b"2")
+
+    assert (first, second) == (True, False)
+    assert files.read("a/b") == b"1"
+    assert files.names("a") == ["b"]
+
+
+def test_a_move_overwrites_nothing(tmp_path: Path) -> None:
+    files = LocalFiles(str(tmp_path))
+    files.put_if_absent("staging/x", b"new")
+    files.put_if_absent("data/x", b"old")
+
+    with pytest.raises(FileExistsError):
+        files.move("staging/x", "data/x")
+    files.move("staging/x", "data/day/x")
+
+    assert (files.read("data/x"), files.read("data/day/x")) == (b"old", b"new")
+    assert files.names("staging") == []
+
+
 # Joining.
 
 

@@ -18,6 +18,8 @@ from pregon.limits import HEADER_BYTES_MAX, HTTP_CONNECTIONS_MAX
 _BACKLOG = 1_024
 _KEEP_ALIVE_S = 30
 _LOOK_EVERY_S = 2.0
+_FAREWELL_S = 0.6
+"""How long who is sent the rest of an answer may take for it when the hub stops: less than uvicorn waits for all."""
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -123,7 +125,16 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End."""
         self._watcher.cancel()
+        hanging_up = asyncio.ensure_future(self._hang_up())
         await super().shutdown(sockets)
+        hanging_up.cancel()
+
+    async def _hang_up(self) -> None:
+        """End what is closed and waits only for a client that does not take what it was sent."""
+        await asyncio.sleep(_FAREWELL_S)
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, BoundedProtocol) and connection.transport.is_closing():
+                connection.hang_up()
 
     def stop_streams(self) -> None:
         """Let live streams end."""

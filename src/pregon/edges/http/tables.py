@@ -20,8 +20,9 @@ from pregon.edges.http.operate import Moment, parse_time
 from pregon.edges.http.publish import producer_of
 from pregon.edges.http.routes import Desk, Route
 from pregon.edges.http.table_stream import in_turn, table_stream
-from pregon.errors import BadRequest, DataLost, NotAcceptable
+from pregon.errors import BadName, BadRequest, DataLost, NotAcceptable
 from pregon.hub.tables import NOTHING, SessionPlan, SessionQuery, TablePart
+from pregon.model.names import check_name
 from pregon.model.tables import SERVED_HEAD
 from pregon.store.accounts import SCHEMA_ACCOUNTS
 from pregon.store.session_rows import SESSION_BYTES_MAX
@@ -104,10 +105,12 @@ async def read_session(desk: Desk, exchange: Exchange) -> Stream:
     """What a producer stored under a session."""
     choose(exchange.header(b"accept"), (ARROW,))
     caller, wanted, tables = desk.caller(exchange), exchange.query(BatchesFrom), desk.gate.tables
-    topic, session = exchange.params["topic"], exchange.params["session"]
+    # Names that cannot be are refused, because what is not there is no error here: it is a session not yet begun.
+    topic, session = check_name("topic", exchange.params["topic"]), exchange.params["session"]
+    producer = check_name("producer", producer_of(caller, exchange))
     if len(session.encode()) > SESSION_BYTES_MAX:
         raise BadRequest(f"the name of a session has at most {SESSION_BYTES_MAX} bytes")
-    query = SessionQuery(topic=topic, producer=producer_of(caller, exchange), session=session, from_number=wanted.from_)
+    query = SessionQuery(topic=topic, producer=producer, session=session, from_number=wanted.from_)
     plan: SessionPlan = await desk.answer(tables.plan_session(caller, query))
 
     async def read_part(from_seq: int) -> TablePart:
@@ -145,7 +148,7 @@ ROUTES = [
         description="For the producer by its key, and for readers. `Pregon-Next-Number` is the number of the batch "
         "that is to come, 1 for a session that the hub does not know; `Pregon-First-Number` is the oldest batch that "
         "it remembers.",
-        query=BatchesFrom, answers=(ARROW,), errors=(NotAcceptable, DataLost),
+        query=BatchesFrom, answers=(ARROW,), errors=(NotAcceptable, BadName, DataLost),
         headers={"Pregon-Producer": "Whose session; left out: the producer whose key is presented, else `http`"},
         has_rest=True,
     ),

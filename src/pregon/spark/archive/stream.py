@@ -26,6 +26,7 @@ from pregon.spark.archive.cleaning import GRACE_MS, check_grace, clean_files
 from pregon.spark.archive.compaction import compact_once
 from pregon.spark.archive.layout import checkpoint_folder
 from pregon.spark.archive.writing import ArchiveTable, open_table
+from pregon.spark.offsets import Place
 from pregon.spark.options import read_options
 from pregon.spark.schemas import MESSAGES, TRACES
 
@@ -76,8 +77,12 @@ def archive_stream(
         added = appender.append(batch, number)
         acknowledger.acknowledge(added.end)
         if added.is_new:
-            _tend(opened, added.state.version, chosen)
+            tend(opened, added.state.version, chosen)
 
+    # A mark that is not put for long is dropped, and there may be nothing new to archive.
+    archived = opened.log.load().find_next(("", 0)) if checked.mark else None
+    if archived is not None:
+        acknowledger.acknowledge({table: Place(archived, 0)})
     writer = (
         spark.readStream.format("pregon")
         .options(**options)
@@ -101,8 +106,8 @@ def options_of(source: Mapping[str, str], table: str) -> dict[str, str]:
     return {**options, "table": table, **{name: text for name, text in added.items() if name.lower() not in given}}
 
 
-def _tend(table: ArchiveTable, version: int, settings: ArchiveSettings) -> None:
-    """Now and then, some housekeeping."""
+def tend(table: ArchiveTable, version: int, settings: ArchiveSettings) -> None:
+    """The housekeeping of a stream after the commit of this version: mostly none."""
     if settings.compact_files and version % _COMPACT_EVERY == 0:
         try:
             compact_once(table, settings.compact_files)

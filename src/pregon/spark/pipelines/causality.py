@@ -3,7 +3,7 @@
 A message must be shown after those that it depends on immediately (`after`) and after the one that its sender sent
 before it; all that is earlier follows from these. Each delivery is made into facts, "2:5 was shown at p" and "3:1 is
 needed before p", and one aggregation by member and message puts together when it was shown and when it was first
-needed: no delivery is joined with another. The few messages that this leaves as suspects are looked at closely.
+needed: no delivery is joined with another.
 
 Members report on their own, as well as they can, and are accused only of what their reports prove:
 - A message was shown too early when the one that it needs was shown later *both* by the order of the reports and by
@@ -19,8 +19,6 @@ Promises:
 - Where nothing is unreported, the first violation of each member is the one that happened-before by its definition
   gives too (`causal.oracle`).
 - A message that was shown too late is told once for each member: with the first message that was shown before it.
-- Nothing is told that is not so. Suspects are found by a hash of 64 bits, and one could only be overlooked if another
-  message had the same: among ten million deliveries the chance is less than one in a million million.
 - No Python runs on rows, and nothing is collected or written here.
 """
 
@@ -55,7 +53,7 @@ def unreported(group_messages: DataFrame, group_deliveries: DataFrame) -> DataFr
     """
     attached = attach_causes(group_messages, group_deliveries)
     finding = _finding(_needing(), _needed(), f.lit(UNREPORTED), "needed_us")
-    told = unreported_causes(attached).select("group", "member", f.inline(f.array(finding)))
+    told = unreported_causes(attached, judge(attached)).select("group", "member", f.inline(f.array(finding)))
     return _with_names(told, group_deliveries)
 
 
@@ -103,83 +101,50 @@ def wrong_deliveries(attached: DataFrame) -> DataFrame:
     early = _finding(_needing(), _needed(), kind, "needed_us")
     again = _finding(_needed(), f.lit(""), f.lit(DUPLICATE), "shown_again_us")
     both = f.filter(f.array(f.when(is_early(), early), f.when(is_again(), again)), lambda one: one.isNotNull())
-    return suspects(attached).select("group", "member", f.inline(both))
+    return judge(attached).where(is_early() | is_again()).select("group", "member", f.inline(both))
 
 
-def unreported_causes(attached: DataFrame) -> DataFrame:
-    """Messages that were needed, have no report, and ought to have one: the columns of `suspects`."""
+def unreported_causes(attached: DataFrame, judged: DataFrame) -> DataFrame:
+    """Of what `judge` gives: messages that were needed, have no report, and ought to have one."""
     first = attached.groupBy("group", "member", "sender").agg(f.min("number").alias("first_number"))
-    lacking = _look_closely(attached, f.col("shown_position").isNull())
-    known = lacking.join(first, ["group", "member", "sender"])
+    known = judged.where(f.col("shown_position").isNull()).join(first, ["group", "member", "sender"])
     return known.where(f.col("number") > f.col("first_number")).drop("first_number")
 
 
-def suspects(attached: DataFrame) -> DataFrame:
-    """Messages that were shown after something that needs them, or more than once: one row for each member and message.
-
-    When it was shown first and last, how often that was reported, and when, and by which message, it was needed first.
-    """
-    is_late = f.col("needed_position") < f.col("shown_position")
-    return _look_closely(attached, is_late | (f.col("shown_position") < f.col("shown_again_position")))
-
-
-def is_early() -> Column:
-    """Of a suspect: whether something that needs it was shown before it, beyond doubt."""
-    # Times that are equal say nothing: then the order of the reports does.
-    by_clock = f.col("needed_us") <= f.col("shown_us")
-    return (f.col("needed_position") < f.col("shown_position")) & by_clock
-
-
-def is_again() -> Column:
-    """Of a suspect: whether it was shown at two times."""
-    return f.col("shown_us") < f.col("shown_again_us")
-
-
-def _look_closely(attached: DataFrame, is_suspect: Column) -> DataFrame:
-    """What is to be known of the messages of which positions alone say that they are to be looked at."""
-    facts = _facts(attached)
-    position = f.col("position")
-    positions = facts.groupBy("key").agg(
-        f.min(f.when(f.col("is_shown"), position)).alias("shown_position"),
-        f.max(f.when(f.col("is_shown"), position)).alias("shown_again_position"),
-        f.min(f.when(~f.col("is_shown"), position)).alias("needed_position"),
-    )
-    # When there is none the facts are not read again.
-    keys = f.broadcast(positions.where(is_suspect).select("key"))
-    close = facts.join(keys, "key", "left_semi")
-    shown_us = f.when(f.col("is_shown"), f.col("shown_us"))
-    needed_position = f.when(~f.col("is_shown"), position)
-    return close.groupBy("group", "member", "sender", "number").agg(
-        f.min(f.when(f.col("is_shown"), position)).alias("shown_position"),
-        f.min(shown_us).alias("shown_us"),
-        f.max(shown_us).alias("shown_again_us"),
-        f.count(shown_us).alias("reports"),
-        f.min(needed_position).alias("needed_position"),
-        *(
-            f.min_by(column, needed_position).alias(name)
-            for column, name in (("shown_us", "needed_us"), ("by_sender", "by_sender"), ("by_number", "by_number"))
-        ),
-    )
-
-
-def _facts(attached: DataFrame) -> DataFrame:
-    """Which message was shown to whom, or needed there, and where that stands among what the member reported."""
+def judge(attached: DataFrame) -> DataFrame:
+    """For each member and message: when it was shown first and last, and when it was first needed, and by which one."""
     facts = attached.select(
-        *("group", "member", "position", "shown_us"),
-        f.col("sender").alias("by_sender"),
+        *("group", "member", "position", "shown_us", f.col("sender").alias("by_sender")),
         f.col("number").alias("by_number"),
         f.posexplode("causes").alias("place", "one"),
     )
     is_shown = f.col("place") == 0
     # What a member sends itself it is not shown: it has it when it sends it.
     others = facts.where(is_shown | (f.col("one.member") != f.col("member")))
-    return others.select(
-        f.xxhash64("group", "member", "one.member", "one.number").alias("key"),
-        *("group", "member", "position", "shown_us", "by_sender", "by_number"),
-        f.col("one.member").alias("sender"),
-        f.col("one.number").alias("number"),
-        is_shown.alias("is_shown"),
+    shown_us = f.when(is_shown, f.col("shown_us"))
+    needed_position = f.when(~is_shown, f.col("position"))
+    message = (f.col("one.member").alias("sender"), f.col("one.number").alias("number"))
+    return others.groupBy("group", "member", *message).agg(
+        f.min(f.when(is_shown, f.col("position"))).alias("shown_position"),
+        f.min(shown_us).alias("shown_us"),
+        f.max(shown_us).alias("shown_again_us"),
+        f.min(needed_position).alias("needed_position"),
+        f.min_by("shown_us", needed_position).alias("needed_us"),
+        f.min_by("by_sender", needed_position).alias("by_sender"),
+        f.min_by("by_number", needed_position).alias("by_number"),
     )
+
+
+def is_early() -> Column:
+    """Of what `judge` gives: whether something that needs this message was shown before it, beyond doubt."""
+    # Times that are equal say nothing: then the order of the reports does.
+    by_clock = f.col("needed_us") <= f.col("shown_us")
+    return (f.col("needed_position") < f.col("shown_position")) & by_clock
+
+
+def is_again() -> Column:
+    """Of what `judge` gives: whether this message was shown at two times."""
+    return f.col("shown_us") < f.col("shown_again_us")
 
 
 def _causes(sender: Column, number: Column, after: Column) -> Column:
@@ -201,7 +166,7 @@ def _needed() -> Column:
 
 
 def _finding(message: Column, missing: Column, kind: Column, at_us: str) -> Column:
-    """What is told of a suspect, in one column."""
+    """What is told of a message, in one column."""
     at = f.timestamp_micros(f.col(at_us))
     return f.struct(message.alias("message"), missing.alias("missing"), kind.alias("kind"), at.alias("delivered_at"))
 

@@ -15,8 +15,8 @@ from pregon.spark.pipelines.causality import (
     attach_causes,
     is_again,
     is_early,
+    judge,
     since_beginning,
-    suspects,
     unreported_causes,
 )
 
@@ -31,27 +31,25 @@ def causality_summary(group_messages: DataFrame, group_deliveries: DataFrame) ->
     many others a message names; the bytes are of a message, on average.
     """
     attached = attach_causes(group_messages, group_deliveries)
+    judged = judge(attached)
     reported = since_beginning(group_deliveries, group_messages, "delivered_at")
     held = reported.where(f.col("waited_for") != "").select("group", "member", "stamp").distinct()
-    found = suspects(attached).groupBy("group")
     parts = (
         _said(group_messages),
-        reported.groupBy("group").agg(f.count("*").alias("rows")),
         held.groupBy("group").agg(f.count("*").alias("held_back")),
-        found.agg(
+        unreported_causes(attached, judged).groupBy("group").agg(f.count("*").alias("unreported")),
+        judged.groupBy("group").agg(
+            f.count("shown_position").alias("deliveries"),
             f.count_if(is_early()).alias("violations"),
             f.count_if(is_again()).alias("duplicates"),
-            f.sum(f.greatest(f.col("reports") - 1, f.lit(0))).alias("rows_again"),
         ),
-        unreported_causes(attached).groupBy("group").agg(f.count("*").alias("unreported")),
     )
     senders = group_messages.select("group", f.col("sender").alias("member"))
     there = senders.union(reported.select("group", "member")).distinct()
     joined = there.groupBy("group").agg(f.count("*").alias("members"))
     for part in parts:
-        joined = joined.join(part, "group", "left")
-    once = f.coalesce("rows", f.lit(0)) - f.coalesce("rows_again", f.lit(0))
-    counted = joined.withColumn("deliveries", once).select(
+        joined = joined.join(f.broadcast(part), "group", "left")
+    counted = joined.select(
         "group",
         *(f.coalesce(one, f.lit(0)).alias(one) for one in _COUNTS),
         *("after_mean", "after_max", "control_bytes", "vector_bytes"),

@@ -87,9 +87,8 @@ def _reason() -> Column:
         f.col("as_of").cast("string"),
     )
     forgotten = f.format_string(
-        "the traces begin with the acceptance of message %s, the subscription with message %s: "
-        "add the archived traces, or keep traces longer",
-        f.coalesce(f.col("reach_seq").cast("string"), f.lit("none")),
+        "the traces begin with %s, the subscription with message %s: add the archived traces, or keep traces longer",
+        f.coalesce(f.concat(f.lit("the acceptance of message "), "reach_seq"), f.lit("no acceptance in this topic")),
         f.col("first_seq").cast("string"),
     )
     return (
