@@ -104,8 +104,8 @@ class RunScreen:
         try:
             tracker = self.spark.sparkContext.statusTracker()
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        # The session may be ending in another thread; what is only shown must not stop what is done.
         except Exception:
-            # The session may be ending in another thread; what is only shown must not stop what is done.
             return ""
         done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
         total = sum(stage.numTasks for stage in stages if stage is not None)

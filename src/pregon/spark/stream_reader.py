@@ -196,7 +196,8 @@ class _Driver:
                 self._ask(f"{path}/{name}")
             except NotFound:
                 self._make("/v1/subscribers", {"name": name, "description": "Reads with Spark"})
-                self._make(path, {"subscriber": name, "start": str(place.next)})
+                # What the first batch is still to read of a log that is new is kept too.
+                self._make(path, {"subscriber": name, "start": str(place.first or place.next)})
 
     def _ask(self, path: str) -> None:
         patiently(lambda: self._door.document(path), self._options.timeout_ms)

@@ -27,6 +27,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from pregon.clock import wall_us
 from pregon.errors import BadRequest
 from pregon.spark.pipelines.figures import (
     FIGURES_BYTES_MAX,
@@ -82,7 +83,7 @@ class Results:
 
     def begin(self, step: str) -> Path:
         """A new, empty folder for a step; raises BadRequest."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        stamp = datetime.fromtimestamp(wall_us() // 1_000_000, UTC).strftime("%Y%m%dT%H%M%SZ")
         folder = self.root / step / f"{stamp}-{secrets.token_hex(4)}"
         try:
             folder.mkdir(parents=True)

@@ -105,6 +105,7 @@ def _run_step(run: Run, step: str, results: Results) -> Ended:
     except PregonError as error:
         results.abandon(folder)
         raise type(error)(f"{step}: {error}") from error
+    # Whatever ended it, an interruption too: what is half written must not be taken for a result.
     except BaseException:
         results.abandon(folder)
         raise

@@ -70,6 +70,7 @@ def start_streams(
     try:
         for table in KEPT:
             started.append(start_archive(spark, place, table, every=f"{every_s} seconds"))
+    # Whatever ended it, an interruption too: nobody would hold the queries that did start.
     except BaseException:
         stop_streams(started)
         raise
