@@ -18,7 +18,7 @@ HUB = os.environ.get("PREGON_HUB", "http://127.0.0.1:5580")
 TOPIC = os.environ.get("TOPIC", "ventas")
 spark = session("notebook")
 
-# %% Write: every row is a message. Ten sales a minute, in four shops.
+# %% Write: every row is a message. A thousand sales, in four shops.
 sales = spark.range(1_000).select(
     f.to_json(f.struct(f.col("id").alias("sale"), (f.col("id") % 4).alias("shop"), (f.col("id") % 97).alias("amount")))
     .cast("binary")

@@ -103,6 +103,10 @@ HTTP_CONNECTIONS_MAX = 1_000
 """HTTP connections at once; one more is answered with 503."""
 STREAMS_MAX = 500
 """Streams over HTTP at once: live ones (SSE and WebSocket) and ranges of topics as tables."""
+STREAMS_AHEAD_MAX = 32
+"""With more streams open than this, a table is read no further before its client has taken what it was sent."""
+STREAM_STALLED_MS_MAX = 300_000
+"""How long the client of a stream may take nothing of it, and a second longer for each 2 KiB that it was sent."""
 STREAM_RANGE_BYTES_MAX = 1 * MIB
 """Arrow bytes that an HTTP answer reads from the store at a time."""
 TABLE_PARTS_AT_ONCE_MAX = 1

@@ -174,11 +174,13 @@ def draw(plot: Plot) -> str:
         f"<title>{escape(plot.title)}</title>",
         f'<text x="{_LEFT}" y="22" fill="{_GREY}" font-size="15" font-weight="600">{escape(plot.title)}</text>',
         *_axes(plot, x, y, top),
-        *(part for mark in plot.marks for part in _mark(mark, y)),
+        *(_mark(mark, y) for mark in plot.marks),
     ]
     for index, line in enumerate(plot.lines):
         parts += _line(line, index, x, y)
         parts += _legend(line, index)
+    # Names of limits go over the lines, where a page that gives its text a halo keeps them readable.
+    parts += [_mark_name(mark, y) for mark in plot.marks]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -228,13 +230,16 @@ def _marker(index: int, left: float, down: float) -> str:
     return f'<rect x="{left - 2.7:.1f}" y="{down - 2.7:.1f}" width="5.4" height="5.4" fill="{_COLOURS[index]}"/>'
 
 
-def _mark(mark: Mark, y: _Scale) -> list[str]:
+def _mark(mark: Mark, y: _Scale) -> str:
     at, right = y.place(mark.y), WIDTH - _RIGHT
-    return [
-        f'<line x1="{_LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="{_GREY}" stroke-dasharray="3 4"/>',
-        f'<text x="{right - 4}" y="{at - 5:.1f}" fill="{_GREY}" text-anchor="end" font-size="12">'
-        f"{escape(mark.name)}</text>",
-    ]
+    return f'<line x1="{_LEFT}" y1="{at:.1f}" x2="{right}" y2="{at:.1f}" stroke="{_GREY}" stroke-dasharray="3 4"/>'
+
+
+def _mark_name(mark: Mark, y: _Scale) -> str:
+    return (
+        f'<text x="{WIDTH - _RIGHT - 4}" y="{y.place(mark.y) - 5:.1f}" fill="{_GREY}" text-anchor="end" '
+        f'font-size="12">{escape(mark.name)}</text>'
+    )
 
 
 def _legend(line: Line, index: int) -> list[str]:

@@ -94,11 +94,29 @@ def test_traces_come_in_parts_that_join_without_gap_or_overlap(hub: Hub, monkeyp
     assert [id_ for part in ids[2] for id_ in part] == list(range(1, 11))
 
 
+def test_a_part_of_traces_with_long_details_has_fewer_rows(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_table, "TRACE_BYTES_MAX", 3_000)
+    subscribe(hub)
+    fill(hub, 20)
+    for seq in range(1, 21):
+        park(hub, seq, reason="x" if seq < 15 else "ñ" * 450)
+
+    parts = read_traces(hub)
+    monkeypatch.setattr(trace_table, "TRACE_BYTES_MAX", 1)
+    alone = read_traces(hub)
+
+    assert [row["id"] for part in parts for row in part] == [row["id"] for part in alone for row in part]
+    assert [row["id"] for part in parts for row in part] == [one.id for one in traces(hub)]
+    assert len(parts[0]) > len(parts[-2]) >= 2
+    assert {len(part) for part in alone} == {1}
+
+
 def test_a_hub_where_nothing_happened_has_an_empty_table_of_traces(hub: Hub) -> None:
     found = read_traces(hub)
 
     assert found == [[]]
     assert ends(hub) == (0, 0)
+    assert Gate(hub).tables.trace_id_at(ANYBODY, 1).result() == 1
 
 
 def test_traces_that_were_forgotten_are_missed_and_not_passed_over(clock: Clock, site: Site) -> None:
@@ -302,3 +320,20 @@ def test_the_number_of_a_time_is_that_of_the_first_message_from_then_on(clock: C
     assert found == [1, 1, 2, 3, 4]
     with pytest.raises(NotFound):
         gate.tables.seq_at(ANYBODY, "no-topic", 1).result()
+
+
+def test_the_trace_of_a_time_is_the_first_from_then_on(clock: Clock, site: Site) -> None:
+    hub = site.restart(HubOptions(traces_keep_ms=DAY_MS))
+    times_us = []
+    for body in "1234":
+        times_us.append(clock.move_ms(DAY_MS // 2))
+        say(hub, body)
+        say(hub, body)
+    clock.move_ms(DAY_MS // 4)
+    hub.maintenance.run_once()
+
+    asked = (1, times_us[0], times_us[2], times_us[2] + 1, times_us[3], times_us[3] + 1)
+    found = [Gate(hub).tables.trace_id_at(ANYBODY, us).result() for us in asked]
+
+    assert ends(hub) == (5, 8)
+    assert found == [5, 5, 5, 7, 7, 9]

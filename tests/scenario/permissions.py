@@ -138,6 +138,7 @@ ROUTES: dict[str, Asked] = {
     "GET /v1/topics/{topic}/seq": Asked({"bank", "archive"} | READERS, {"time": "2026-11-15T10:00:00Z"}),
     "GET /v1/topics/{topic}/sessions/{session}": Asked(PUBLISHER | READERS),
     "GET /v1/traces": Asked(RECEIVER | READERS, {"subscriber": "{subscriber}"}),
+    "GET /v1/traces/id": Asked(READERS, {"time": "2026-11-15T10:00:00Z"}),
     "GET /v1/traces/marks": Asked(READERS),
     "PUT /v1/traces/marks/{name}": Asked(OPERATORS, {"id": 0}),
     "DELETE /v1/traces/marks/{name}": Asked(OPERATORS),

@@ -203,6 +203,17 @@ def test_a_time_is_found_in_a_topic(http: httpx.Client, topic: str) -> None:
     assert http.get(f"/v1/topics/{topic}/seq?time={local}").json() == {"seq": 2}
 
 
+def test_a_time_is_found_among_the_traces(http: httpx.Client, topic: str) -> None:
+    for _ in range(3):
+        publish(http, topic)
+    rows = table_of(http.get("/v1/traces/batches")).select(["id", "at"]).to_pylist()[-3:]
+    asked = [rows[0]["at"], rows[1]["at"], rows[2]["at"], rows[2]["at"] + timedelta(days=1)]
+
+    found = [http.get("/v1/traces/id", params={"time": one.isoformat()}).json() for one in asked]
+
+    assert found == [{"id": row["id"]} for row in rows] + [{"id": rows[2]["id"] + 1}]
+
+
 # What is refused.
 
 
@@ -219,6 +230,8 @@ def test_a_time_is_found_in_a_topic(http: httpx.Client, topic: str) -> None:
         "topics/t/seq?time=yesterday",
         "topics/t/seq?time=",
         "topics/t/seq?time=2026-11-15T10:00:00Z&x=1",
+        "traces/id",
+        "traces/id?time=17",
     ],
 )
 def test_what_makes_no_sense_is_refused(http: httpx.Client, path: str) -> None:

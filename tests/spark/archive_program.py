@@ -7,9 +7,10 @@ import sys
 from pregon.spark import session
 from pregon.spark.archive import ArchiveSettings, archive_stream
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK,
     "spark.driver.memory": "1g",
 }
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from scenario.hub_process import HubProcess, wait_until
+from scenario.hub_process import HubProcess, end, wait_until
 
 from pregon import Client
 from pregon.client.outbox import ProducerOptions
+
+
+@contextmanager
+def hub_in(folder: Path, **settings: str) -> Iterator[HubProcess]:
+    """A hub whose data is in a folder, while this lasts."""
+    hub = HubProcess(folder / "data", **settings).start()
+    try:
+        yield hub
+    finally:
+        end(hub)
 
 
 def address(hub: HubProcess) -> str:
@@ -64,6 +76,39 @@ class Reading:
         )
         query.awaitTermination()
         return [row for batch in self.batches[before:] for row in batch]
+
+
+class Following:
+    """A streaming query that goes on while this lasts; `seen` are the topics and numbers that it has read, as read."""
+
+    def __init__(self, spark: SparkSession, hub: HubProcess, folder: Path, **options: str) -> None:
+        self.seen: list[tuple[str, int]] = []
+        self._query = (
+            spark.readStream.format("pregon")
+            .options(hub=address(hub), startingOffsets="earliest", **options)
+            .load()
+            .writeStream.foreachBatch(self._keep)
+            .option("checkpointLocation", str(folder / "checkpoint"))
+            .start()
+        )
+
+    def _keep(self, rows: DataFrame, _batch: int) -> None:
+        self.seen += [(row.topic, row.seq) for row in rows.select("topic", "seq").collect()]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._query.stop()
+
+    def wait_for(self, *rows: tuple[str, int]) -> None:
+        """Wait until it has read these."""
+
+        def has_read() -> bool:
+            assert self._query.isActive, self._query.exception()
+            return set(rows) <= set(self.seen)
+
+        wait_until(has_read, f"{rows} were read", 120)
 
 
 def forget_some(client: Client, topic: str) -> int:

@@ -5,52 +5,56 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import pyarrow as pa
 import pytest
-from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess, clean_environment
 
 from .standalone import WORKERS, Standalone, bare_python
+from .tables import address, hub_in, publish
 
 MESSAGES = 6_000
 PROGRAM = Path(__file__).with_name("cluster_program.py")
 
 
-@pytest.fixture
-def cluster(java: None, tmp_path: Path) -> Iterator[Standalone]:
-    """A cluster that is ready."""
-    running = Standalone(tmp_path)
-    try:
-        running.start()
-        yield running
-    finally:
-        running.stop()
+class Ran(NamedTuple):
+    """What the program said, and the hub had, at the end."""
+
+    said: dict[str, Any]
+    copied: list[bytes]
+    places: list[bytes]
+    has_killed: bool
+
+
+def run_cluster(folder: Path) -> Ran:
+    """The program, on a cluster that is started for it."""
+    python = bare_python(folder / "bare", "pyarrow", "msgspec", "zmq", "pyzmq", "httptools")
+    cluster = Standalone(folder)
+    with hub_in(folder) as hub:
+        try:
+            cluster.start()
+            with hub.client() as client:
+                publish(client, "avisos", MESSAGES)
+            said = run(python, cluster.master, address(hub), "avisos", str(folder))
+        finally:
+            cluster.stop()
+        return Ran(said, stored(hub, "avisos.copy"), stored(hub, "avisos.places"), (folder / "killed").exists())
 
 
 @pytest.mark.timeout(500)
-def test_a_cluster_reads_and_writes_everything_once_though_an_executor_is_killed(
-    cluster: Standalone, make_hub: MakeHub, tmp_path: Path
-) -> None:
-    hub = make_hub().start()
-    python = bare_python(tmp_path / "bare", "pyarrow", "msgspec", "zmq", "pyzmq", "httptools")
-    published = [b"%d" % number for number in range(MESSAGES)]
-    with hub.client() as client, client.producer("avisos") as out:
-        for body in published:
-            out.send(body)
-
-    said = run(python, cluster.master, f"http://{hub.addresses.http}", "avisos", str(tmp_path))
+@pytest.mark.beside(program=run_cluster)
+def test_a_cluster_reads_and_writes_everything_once_though_an_executor_is_killed(java: None, ended: Ran) -> None:
+    said = ended.said
 
     assert (said["rows"], said["sum"]) == (MESSAGES, MESSAGES * (MESSAGES + 1) // 2)
     assert len(said["executors"]) == WORKERS
     assert said["batches"] >= 3
-    assert (tmp_path / "killed").exists()
-    assert sorted(stored(hub, "avisos.copy")) == sorted(published)
-    assert sum(json.loads(body)["count"] for body in stored(hub, "avisos.places")) == MESSAGES
+    assert ended.has_killed
+    assert sorted(map(int, ended.copied)) == list(range(1, MESSAGES + 1))
+    assert sum(json.loads(body)["count"] for body in ended.places) == MESSAGES
 
 
 def run(python: Path, *arguments: str) -> dict[str, Any]:

@@ -74,33 +74,27 @@ def test_a_key_is_not_shown_in_a_plan(spark: SparkSession) -> None:
 
     assert "subscribe" in plan
     assert "abracadabra" not in plan
-    assert re.search(variables, "spark.executorEnv.PREGON_KEY")
+    assert all(re.search(variables, name) for name in ("spark.executorEnv.PREGON_KEY", "fs.credential.provider"))
 
 
-def test_what_spark_submit_and_its_files_say_is_kept(java: None, tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
+def run_submitted(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The program, by `spark-submit` with settings and a file with more."""
+    program = folder / "program.py"
     program.write_text(SUBMITTED)
-    (tmp_path / "spark-defaults.conf").write_text("spark.sql.session.timeZone America/Montevideo\n")
+    (folder / "spark-defaults.conf").write_text("spark.sql.session.timeZone America/Montevideo\n")
     environment = clean_environment(
-        JAVA_HOME=str(home_of(require_java())), PYSPARK_PYTHON=sys.executable, SPARK_CONF_DIR=str(tmp_path)
+        JAVA_HOME=str(home_of(require_java())), PYSPARK_PYTHON=sys.executable, SPARK_CONF_DIR=str(folder)
     )
+    options = ["--master", "local[1]", "--name", "theirs", "--driver-memory", "512m"]
+    ours = ["--conf", "spark.ui.enabled=false", "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
+    command = [SPARK_HOME / "bin" / "spark-submit", *options, *ours, program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
 
-    options = [
-        "--master",
-        "local[1]",
-        "--name",
-        "theirs",
-        "--driver-memory",
-        "512m",
-        "--conf",
-        "spark.ui.enabled=false",
-    ]
-    quick = ["--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"]
-    command = [SPARK_HOME / "bin" / "spark-submit", *options, *quick, program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
 
-    assert done.returncode == 0, done.stderr[-4_000:]
-    assert json.loads(done.stdout) == ["local[1]", "theirs", "America/Montevideo", "false", "true"]
+@pytest.mark.beside(program=run_submitted)
+def test_what_spark_submit_and_its_files_say_is_kept(java: None, ended: subprocess.CompletedProcess[str]) -> None:
+    assert ended.returncode == 0, ended.stderr[-4_000:]
+    assert json.loads(ended.stdout) == ["local[1]", "theirs", "America/Montevideo", "false", "true"]
 
 
 def test_the_wheel_has_the_format_that_spark_finds_and_the_quiet_log(tmp_path: Path) -> None:

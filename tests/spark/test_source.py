@@ -13,6 +13,7 @@ from scenario.hub_process import HubProcess
 
 from pregon import Client
 from pregon.clock import format_us
+from pregon.model.trace import TraceQuery
 
 from .tables import address, forget_some, publish, read, refusal
 
@@ -44,8 +45,10 @@ def test_columns_that_are_not_asked_for_are_not_read(
         spark.read.schema("seq BIGINT, body BINARY").format("pregon").options(hub=address(hub), subscribe=topic).load()
     )
 
+    named = read(spark, hub, subscribe=topic, columns="headers,topic,key")
     assert found.columns == ["seq", "body"]
     assert {int(row.body) for row in found.collect()} == set(range(1, 11))
+    assert [tuple(row) for row in named.collect()] == [({}, topic, None)] * 10
 
 
 def test_offsets_and_times_say_where_to_begin_and_to_end(
@@ -98,6 +101,23 @@ def test_the_traces_and_the_accounting_are_tables(
     assert sum(row.last_seq - row.first_seq + 1 for row in traces if row.kind == "accepted") == 20
     assert (account.accepted, account.acknowledged, account.pending, account.subscriber) == (20, 5, 15, "bps")
     assert account.as_of >= traces[-1].id
+
+
+def test_times_say_where_traces_begin_and_end(spark: SparkSession, hub: HubProcess, client: Client, topic: str) -> None:
+    for number in range(6):
+        client.publish(topic, str(number))
+    traces = list(reversed(client.traces(TraceQuery(topic=topic))))
+    first, last = traces[1], traces[4]
+
+    def ids(**options: str) -> list[int]:
+        found = read(spark, hub, table="traces", **options).where(f"topic = '{topic}'")
+        return sorted(row.id for row in found.select("id").collect())
+
+    assert first.at_us < last.at_us
+    assert ids(startingTimestamp=format_us(first.at_us)) == [one.id for one in traces if one.at_us >= first.at_us]
+    assert ids(startingTimestamp=format_us(first.at_us), endingTimestamp=format_us(last.at_us)) == [
+        one.id for one in traces if first.at_us <= one.at_us < last.at_us
+    ]
 
 
 def _made(client: Client, topic: str) -> str:

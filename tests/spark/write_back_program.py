@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import sys
 
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
 from pregon.spark import session
 
 from .conftest import SETTINGS
@@ -14,13 +17,12 @@ from .conftest import SETTINGS
 AT_ONCE = 40_000
 
 
-def main(hub: str, checkpoint: str) -> None:
-    """Write back all there is."""
-    spark = session("write back", master="local[2]", settings=SETTINGS)
+def start(spark: SparkSession, hub: str, checkpoint: str) -> StreamingQuery:
+    """Begin to write back all there is."""
     rows = spark.readStream.format("pregon").options(
         hub=hub, subscribe="in", startingOffsets="earliest", maxOffsetsPerTrigger=str(AT_ONCE), minPartitions="4"
     )
-    query = (
+    return (
         rows.load()
         .select("body", "key")
         .repartition(2, "body")
@@ -29,7 +31,12 @@ def main(hub: str, checkpoint: str) -> None:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
+
+
+def main(hub: str, checkpoint: str) -> None:
+    """Write back all there is."""
+    spark = session("write back", master="local[2]", settings=SETTINGS)
+    start(spark, hub, checkpoint).awaitTermination()
     spark.stop()
 
 

@@ -8,9 +8,17 @@ from html.parser import HTMLParser
 import pytest
 
 from pregon.errors import BadRequest
-from pregon.spark.pipelines.figures import RECONCILIATION, STEPS, ReconciliationFigures
+from pregon.spark.pipelines.figures import (
+    RECONCILIATION,
+    SERVICE_LEVELS,
+    STEPS,
+    ReconciliationFigures,
+    ServiceLevelsFigures,
+)
+from pregon.spark.pipelines.reconciliation import ACCEPTANCE, FORGOTTEN, NO_ACCEPTANCE, TOO_EARLY
 from pregon.spark.report.charts import traffic_chart
 from pregon.spark.report.page import POLICY, SCRIPT, STYLE, describe, render_page
+from pregon.spark.report.reasons import spoken_reason
 from pregon.spark.report.words import number, size_bytes, span_ms
 
 from .pipeline_figures import HOSTILE, all_figures, made_of, published
@@ -81,10 +89,10 @@ def test_what_is_right_is_said_in_one_plain_sentence_each(lang: str, said: list[
 @pytest.mark.parametrize(
     ("lang", "said"),
     [
-        ("en", ["1 of 12 subscriptions do not add up", "acknowledged: the events say 17, the hub 16",
-                "1 of 10 subscriptions were served unacceptably late", "and 500 more", "3:17", "2:9"]),
-        ("es", ["1 de 12 suscripciones no cierran", "confirmados: los sucesos dicen 17, el hub 16",
-                "1 de 10 suscripciones recibieron inaceptablemente tarde", "y 500 más", "inaceptable"]),
+        ("en", ["1 of 12 subscriptions does not add up", "acknowledged: the events say 17, the hub 16",
+                "1 of 10 subscriptions was served unacceptably late", "and 500 more", "3:17", "2:9"]),
+        ("es", ["1 de 12 suscripciones no cierra", "confirmados: los sucesos dicen 17, el hub 16",
+                "1 de 10 suscripciones recibió inaceptablemente tarde", "y 500 más", "inaceptable"]),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(lang: str, said: list[str]) -> None:
@@ -143,6 +151,33 @@ def test_subscriptions_that_cannot_be_checked_are_not_said_to_add_up() -> None:
 
     assert "2 of 3 subscriptions add up; 1 cannot be checked" in reader.text
     assert "All 3" not in reader.text
+
+
+@pytest.mark.parametrize(
+    ("said", "in_spanish"),
+    [
+        (TOO_EARLY % (41, 57), "las trazas terminan en 41 y las cifras del hub son de 57: lea las trazas después"),
+        (FORGOTTEN % (f"{ACCEPTANCE}9", 1), "aceptación del mensaje 9, la suscripción con el mensaje 1: agregue"),
+        (FORGOTTEN % (NO_ACCEPTANCE, 3), "no tienen ninguna aceptación de este tema, la suscripción empieza con el"),
+        ("something else", "something else"),
+    ],
+)
+def test_why_a_subscription_cannot_be_checked_is_said_in_spanish_too(said: str, in_spanish: str) -> None:
+    english, spanish = spoken_reason(said)
+
+    assert english == said
+    assert in_spanish in spanish
+
+
+def test_a_hub_without_subscriptions_is_not_praised() -> None:
+    figures = ServiceLevelsFigures(
+        subscriptions_count=0, unacceptable_count=0, subscriptions=[], hours_count=0, hours=[], classes={}
+    )
+
+    page = render_page({SERVICE_LEVELS: (made_of(SERVICE_LEVELS), figures)}, "en", AT)
+
+    assert "Nothing was accepted for anybody" in read(page).text
+    assert 'class="tile plain"' in page
 
 
 def test_a_language_that_the_report_does_not_speak_is_refused() -> None:

@@ -39,8 +39,10 @@ def test_an_offset_is_one_text_whatever_the_order_in_which_it_was_made() -> None
     assert decode_offset(json.loads(texts.pop())) == one
 
 
-@pytest.mark.parametrize("wrong", [{"a": 3}, {"a": {"0": 3}}, {"a": {"next": "3"}}, {"a": {"next": -1}}, {"a": []}])
-def test_a_checkpoint_of_something_else_is_refused(wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "wrong", [{"a": 3}, {"a": {"0": 3}}, {"a": {"next": "3"}}, {"a": {"next": -1}}, {"a": []}, 7, [], "a"]
+)
+def test_a_checkpoint_of_something_else_is_refused(wrong: object) -> None:
     with pytest.raises(SettingsInvalid, match="begin with another location"):
         decode_offset(wrong)
 

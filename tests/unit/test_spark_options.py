@@ -39,6 +39,7 @@ def test_times_are_milliseconds_or_have_a_zone() -> None:
 
 
 WRONG = {
+    "columns": ("body,cuerpo", SettingsInvalid),
     "subscribe": ("a,,/b", BadName),
     "subscribePattern": ("(", SettingsInvalid),
     "startingOffsets": ('{"a": 0}', SettingsInvalid),

@@ -8,12 +8,14 @@ import sys
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pregon.errors import BadBatch, TooLarge
+from pregon.errors import BadBatch, BadRequest, StoreCorrupt, TooLarge
 from pregon.limits import BATCH_BYTES_MAX, BATCH_MESSAGES_MAX
-from pregon.model.batch import SCHEMA_SENT, Packing, StoredBatch, encode, stamp
+from pregon.model.batch import END_OF_STREAM, SCHEMA_SENT, Packing, StoredBatch, encode, stamp
 from pregon.model.message import Outgoing
-from pregon.model.tables import SCHEMA_SERVED, batch_of_stream, served_stream
+from pregon.model.tables import SCHEMA_SERVED, batch_of_stream, select_columns, served, served_stream
 
 VIEW = struct.Struct("<i4sii")
 LARGE = b"x" * 200_000
@@ -54,6 +56,40 @@ def test_served_batches_are_one_stream_with_their_numbers() -> None:
     assert table.column("body").to_pylist() == [b"a", b"b", b"c", b"d", b"e", b"f"]
     assert set(table.column("producer").to_pylist()) == {"dgrec"}
     assert table.column("headers").to_pylist() == [[("a", "b")]] * 6
+
+
+@pytest.mark.parametrize(
+    "columns", ["body", "seq", "headers", "key,body", "body,key", "accepted_at,id", ",".join(SCHEMA_SERVED.names)]
+)
+def test_only_the_columns_that_are_asked_for_are_served(columns: str) -> None:
+    batches = [stored(1, b"a", b"bcd"), stored(3, b""), stored(100, b"d" * 1_000, b"e", b"f")]
+
+    selection = select_columns(columns)
+    pieces = [selection.head, *(piece for batch in batches for piece in served(batch, selection)), END_OF_STREAM]
+
+    table = pa.ipc.open_stream(b"".join(pieces)).read_all()
+    whole = pa.ipc.open_stream(b"".join(served_stream(batches))).read_all()
+    table.validate(full=True)
+    assert set(table.column_names) == {*columns.split(","), "seq"}
+    assert table == whole.select(table.column_names)
+
+
+@given(where=st.integers(min_value=8, max_value=900), value=st.integers(min_value=0, max_value=255))
+def test_a_damaged_batch_is_never_served_with_what_is_beside_it_in_memory(where: int, value: int) -> None:
+    batch = stored(1, b"a", b"b")
+    damaged = bytearray(batch.arrow)
+    damaged[where % len(damaged)] = value
+
+    try:
+        pieces = served(StoredBatch(1, 2, bytes(damaged)), select_columns("body"))
+    except StoreCorrupt:
+        return
+    assert all(len(piece) <= len(damaged) for piece in pieces[1:])
+
+
+def test_a_column_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BadRequest, match=r"there is no column 'cuerpo': columns are id, key, .*body"):
+        select_columns("body,cuerpo")
 
 
 def test_no_batches_are_a_stream_without_rows() -> None:

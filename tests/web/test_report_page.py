@@ -28,13 +28,13 @@ def test_the_switch_changes_every_word_the_title_and_the_language_of_the_page(re
     reader = open_page("reader", "en")
     reader.page.goto(report)
     expect(reader.page.locator("#reconciliation .answer")).to_have_text(
-        "1 of 12 subscriptions do not add up", use_inner_text=True
+        "1 of 12 subscriptions does not add up", use_inner_text=True
     )
 
     reader.page.get_by_label("Español").check()
 
     expect(reader.page.locator("#reconciliation .answer")).to_have_text(
-        "1 de 12 suscripciones no cierran", use_inner_text=True
+        "1 de 12 suscripciones no cierra", use_inner_text=True
     )
     expect(reader.page).to_have_title("Pregón: lo que hizo el hub")
     expect(reader.page.locator("html")).to_have_attribute("lang", "es")

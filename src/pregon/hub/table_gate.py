@@ -15,6 +15,8 @@ from pregon.hub.tables import (
     SessionPlan,
     SessionQuery,
     TablePart,
+    TraceStart,
+    begin_traces,
     plan_session,
     read_session,
     read_subscriptions,
@@ -25,6 +27,7 @@ from pregon.security.keys import READ
 from pregon.store.log import seq_at
 from pregon.store.ticket import Ticket
 from pregon.store.trace_table import trace_ends
+from pregon.store.traces import first_id_at
 
 
 def readers_of(rules: Rules, caller: Caller, topic: str) -> frozenset[str] | None:
@@ -47,6 +50,19 @@ class TableGate:
         """The ids of the oldest and the newest trace, 0 and 0 if there is none, for readers."""
         self._hub.keyring.rules.require(caller, READ)
         return self._hub.read(trace_ends, is_small=True)
+
+    def trace_id_at(self, caller: Caller, at_us: int) -> Ticket[int]:
+        """The first trace at a time or later, for readers; the next one to come if there is none."""
+        self._hub.keyring.rules.require(caller, READ)
+        return self._hub.read(lambda connection: first_id_at(connection, at_us))
+
+    def begin_traces(self, caller: Caller, first_id: int, last_id: int | None) -> Ticket[TraceStart]:
+        """Which traces there are, and the first part of those between two ids; as `traces`."""
+        self._hub.keyring.rules.require(caller, READ)
+        shows_private = private_topics.may_see_private(caller)
+        return self._hub.read(
+            lambda connection: begin_traces(connection, first_id, last_id, shows_private=shows_private)
+        )
 
     def traces(self, caller: Caller, first_id: int, last_id: int) -> Ticket[TablePart]:
         """Traces in the order of their ids, for readers; without those of private conversations for most."""

@@ -39,6 +39,18 @@ NOTHING = TablePart(arrow=b"", next=0)
 """The only part of a table without rows."""
 
 
+class TraceStart(msgspec.Struct, frozen=True, kw_only=True):
+    """Which traces there are, and the first part of those that somebody wants: all of one moment."""
+
+    tail_id: int
+    """The oldest; 0 if there is none."""
+    head_id: int
+    """The newest; 0 if there is none."""
+    last_id: int = 0
+    """Where the wanted ones end, whatever is written meanwhile."""
+    part: TablePart = NOTHING
+
+
 class SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which batches: of a producer's session on a topic, from a number on."""
 
@@ -63,6 +75,17 @@ class SessionPlan(msgspec.Struct, frozen=True, kw_only=True):
 def _arrow(batch: pa.RecordBatch, *, shows_private: bool) -> bytes:
     shown = batch if shows_private else without_private_rows(batch)
     return shown.serialize().to_pybytes() if shown.num_rows else b""
+
+
+def begin_traces(connection: Connection, first_id: int, last_id: int | None, *, shows_private: bool) -> TraceStart:
+    """The first part of the traces between two ids, None for the newest; forgotten ones are not among them."""
+    tail_id, head_id = trace_ends(connection)
+    last_id = head_id if last_id is None else min(last_id, head_id)
+    first_id = max(first_id, tail_id)
+    if first_id > last_id:
+        return TraceStart(tail_id=tail_id, head_id=head_id)
+    part = read_traces(connection, first_id, last_id, shows_private=shows_private)
+    return TraceStart(tail_id=tail_id, head_id=head_id, last_id=last_id, part=part)
 
 
 def read_traces(connection: Connection, first_id: int, last_id: int, *, shows_private: bool) -> TablePart:

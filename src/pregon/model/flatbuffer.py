@@ -3,8 +3,9 @@
 Is a batch compressed? One of 4 MiB may unpack to a gigabyte, and Arrow has no option that says how much is too
 much. So the hub looks at the one field that tells, with every offset checked, before it decodes.
 
-One column more: a batch that is served gets its numbers without a byte of the others being moved; only the metadata
-is written anew, and the column's bytes go after the body (`with_column`).
+One column more, and perhaps others fewer: a batch that is served gets its numbers without a byte of the others being
+moved; only the metadata is written anew, and the column's bytes go after those of the columns that are kept
+(`with_column`).
 
 The bytes, in the order in which they are followed (all little-endian; an *offset* counts from where it stands):
 
@@ -25,6 +26,7 @@ The bytes, in the order in which they are followed (all little-endian; an *offse
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 _RECORD_BATCH = 3
 _HEADER_TYPE_FIELD, _HEADER_FIELD, _CUSTOM_METADATA_FIELD = 1, 2, 4
@@ -59,11 +61,21 @@ def is_compressed(message: memoryview) -> bool:
         raise ValueError("its metadata points outside itself") from error
 
 
-def with_column(message: memoryview, rows: int, column_bytes: int) -> tuple[bytes, memoryview]:
-    """A record batch message with one more column of fixed width and without nulls, the last.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Which columns of a batch are kept: the places of their nodes and of their buffers."""
 
-    Returns the new beginning and the body as it was; after them come the column's bytes, a multiple of 8. Raises
-    ValueError if the message is not such a batch.
+    nodes: tuple[int, ...]
+    buffers: tuple[int, ...]
+
+
+def with_column(
+    message: memoryview, rows: int, column_bytes: int, kept: Kept | None = None
+) -> tuple[bytes, list[memoryview]]:
+    """A record batch message with one more column of fixed width and without nulls, the last; the others, or some.
+
+    Returns the new beginning, and what of the body goes after it, as it was; after that come the column's bytes, a
+    multiple of 8. Raises ValueError if the message is not such a batch.
     """
     try:
         marker, size = struct.unpack_from("<II", message, 0)
@@ -71,29 +83,54 @@ def with_column(message: memoryview, rows: int, column_bytes: int) -> tuple[byte
         root = struct.unpack_from("<I", metadata, 0)[0]
         header_at = _field(metadata, root, _HEADER_FIELD)
         header = header_at + struct.unpack_from("<I", metadata, header_at)[0]
-        nodes = _pairs(metadata, _field(metadata, header, _NODES_FIELD))
-        buffers = _pairs(metadata, _field(metadata, header, _BUFFERS_FIELD))
+        all_nodes = _pairs(metadata, _field(metadata, header, _NODES_FIELD))
+        all_buffers = _pairs(metadata, _field(metadata, header, _BUFFERS_FIELD))
+        nodes: bytes | memoryview = all_nodes
+        buffers: bytes | memoryview = all_buffers
+        pieces = [body]
+        if kept is not None:
+            nodes = b"".join(_PAIR.pack(*_PAIR.unpack_from(all_nodes, 16 * place)) for place in kept.nodes)
+            buffers, pieces = _picked(all_buffers, body, kept.buffers)
     except (struct.error, IndexError) as error:
         raise ValueError("its metadata points outside itself") from error
     if marker != 0xFFFFFFFF or column_bytes % 8 or len(body) % 8:
         raise ValueError("it is not a record batch whose body is a multiple of 8 bytes")
+    length = sum(map(len, pieces))
     node_count, buffer_count = len(nodes) // 16 + 1, len(buffers) // 16 + 2
     buffers_at = 72 + 16 * node_count + 4
     head = _HEAD.pack(
         16,
         *(12, 20, 16, 18, 4, 8),
-        *(12, 48 - 20, len(body) + column_bytes, _VERSION_5, _RECORD_BATCH),
+        *(12, 48 - 20, length + column_bytes, _VERSION_5, _RECORD_BATCH),
         *(10, 20, 8, 4, 16),
         *(12, 68 - 52, rows, buffers_at - 64),
         node_count,
     )
-    pieces: list[bytes | memoryview] = [
+    parts: list[bytes | memoryview] = [
         *(head, nodes, _PAIR.pack(rows, 0)),
         *(bytes(4), buffer_count.to_bytes(4, "little"), buffers),
-        *(_PAIR.pack(len(body), 0), _PAIR.pack(len(body), column_bytes)),
+        *(_PAIR.pack(length, 0), _PAIR.pack(length, column_bytes)),
     ]
-    new = b"".join(pieces)
-    return struct.pack("<II", 0xFFFFFFFF, len(new)) + new, body
+    new = b"".join(parts)
+    return struct.pack("<II", 0xFFFFFFFF, len(new)) + new, pieces
+
+
+def _picked(buffers: memoryview, body: memoryview, places: tuple[int, ...]) -> tuple[bytes, list[memoryview]]:
+    """Some buffers, said anew: where each is in the pieces of the body that they take, one after another."""
+    said, runs = bytearray(), [[0, 0]]
+    length = 0
+    for place in places:
+        start, size = _PAIR.unpack_from(buffers, 16 * place)
+        end = start + (size + 7 & ~7)
+        if not 0 <= start <= end <= len(body) or start % 8:
+            raise ValueError("its metadata points outside its body")
+        said += _PAIR.pack(length, size)
+        length += end - start
+        if start == runs[-1][1]:
+            runs[-1][1] = end
+        elif end > start:
+            runs.append([start, end])
+    return bytes(said), [body[start:end] for start, end in runs if end > start]
 
 
 def _pairs(metadata: memoryview, field_at: int) -> memoryview:

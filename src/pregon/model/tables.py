@@ -1,8 +1,9 @@
 """Messages as tables for everybody's tools: what the hub serves as an Arrow stream, and takes as one.
 
 A stored batch does not carry its numbers (row i of a batch has base_seq + i). Somebody who reads a topic with
-pyarrow, Polars, DuckDB or pandas wants them, so what is served has one more column, `seq`, the last. What is
-taken needs only a column `body`; the types of other tools (large or view strings, other time units) are cast.
+pyarrow, Polars, DuckDB or pandas wants them, so what is served has one more column, `seq`, the last; of the others it
+has all, or those that were asked for. What is taken needs only a column `body`; the types of other tools (large or view
+strings, other time units) are cast.
 
 Promises:
 - A stream from outside is bounded before it is read: no compression, no dictionaries, at most one batch's worth.
@@ -11,15 +12,16 @@ Promises:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from pregon import limits
-from pregon.errors import BadBatch, StoreCorrupt, TooLarge
+from pregon.errors import BadBatch, BadRequest, StoreCorrupt, TooLarge
 from pregon.model.batch import END_OF_STREAM, SCHEMA_SENT, SCHEMA_STORED, StoredBatch
-from pregon.model.flatbuffer import is_compressed, with_column
+from pregon.model.flatbuffer import Kept, is_compressed, with_column
 from pregon.model.message import DEFAULT_CONTENT_TYPE
 
 SCHEMA_SERVED = pa.schema([*SCHEMA_STORED, pa.field("seq", pa.int64(), nullable=False)])
@@ -33,8 +35,59 @@ def _rows(count: int) -> pa.Array:
     return pa.array(range(count), pa.int64())
 
 
-def served(batch: StoredBatch) -> tuple[bytes, memoryview, memoryview]:
-    """A stored batch with its numbers, as it goes into a served stream: three pieces, the large one not copied.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which columns are served."""
+
+    head: bytes
+    """How a stream of them begins."""
+    kept: Kept | None = None
+    """None: all of them."""
+
+
+EVERYTHING = Selection(SERVED_HEAD)
+
+
+def select_columns(text: str) -> Selection:
+    """The columns that a text names, with commas between them, and `seq`, which is always served; raises BadRequest."""
+    names = frozenset(name.strip() for name in text.split(","))
+    unknown = names - set(SCHEMA_SERVED.names)
+    if unknown:
+        raise BadRequest(
+            f"there is no column {min(unknown)[:80]!r}: columns are {', '.join(SCHEMA_SERVED.names)}, "
+            "with commas between them"
+        )
+    return _selection(tuple(name for name in SCHEMA_STORED.names if name in names))
+
+
+@lru_cache(maxsize=256)
+def _selection(names: tuple[str, ...]) -> Selection:
+    if len(names) == len(SCHEMA_STORED.names):
+        return EVERYTHING
+    nodes: list[int] = []
+    buffers: list[int] = []
+    node = buffer = 0
+    for field in SCHEMA_STORED:
+        node_count, buffer_count = _layout(field.type)
+        if field.name in names:
+            nodes += range(node, node + node_count)
+            buffers += range(buffer, buffer + buffer_count)
+        node, buffer = node + node_count, buffer + buffer_count
+    schema = pa.schema([SCHEMA_SERVED.field(name) for name in (*names, "seq")])
+    return Selection(schema.serialize().to_pybytes(), Kept(tuple(nodes), tuple(buffers)))
+
+
+def _layout(kind: pa.DataType) -> tuple[int, int]:
+    """How many nodes and buffers a column has in a record batch."""
+    if pa.types.is_map(kind):
+        # A list of structures of two texts.
+        (key_nodes, key_buffers), (item_nodes, item_buffers) = _layout(kind.key_type), _layout(kind.item_type)
+        return 2 + key_nodes + item_nodes, 3 + key_buffers + item_buffers
+    return 1, 3 if pa.types.is_string(kind) or pa.types.is_binary(kind) else 2
+
+
+def served(batch: StoredBatch, selection: Selection = EVERYTHING) -> list[bytes | memoryview]:
+    """A stored batch with its numbers, as it goes into a served stream: in pieces, the large ones not copied.
 
     Raises StoreCorrupt if the bytes are damaged.
     """
@@ -44,10 +97,10 @@ def served(batch: StoredBatch) -> tuple[bytes, memoryview, memoryview]:
     numbers = pc.add(_rows(batch.count), pa.scalar(batch.base_seq, pa.int64()))
     seqs = memoryview(numbers.buffers()[1])[: 8 * batch.count]
     try:
-        head, body = with_column(memoryview(batch.arrow), batch.count, len(seqs))
+        head, pieces = with_column(memoryview(batch.arrow), batch.count, len(seqs), selection.kept)
     except ValueError as error:
         raise StoreCorrupt(f"the batch at {batch.base_seq} cannot be read: {error}") from error
-    return head, body, seqs
+    return [head, *pieces, seqs]
 
 
 def served_stream(batches: Iterable[StoredBatch]) -> Iterator[bytes | memoryview]:

@@ -37,7 +37,7 @@ TOPIC_OF = {REQUESTS: REQUESTS_TOPIC, GROUP_DELIVERIES: DELIVERIES_TOPIC}
 """The topics whose bodies are a table of their own."""
 _FEW_TOPICS = 8
 """So many are asked for one by one; for more, all are listed."""
-_TRACES_PATH = "/v1/traces/batches"
+_TRACES_PATH, _TRACE_ID_PATH = "/v1/traces/batches", "/v1/traces/id"
 
 
 class Logs:
@@ -100,12 +100,11 @@ class Logs:
 
     def seq_at(self, name: str, at_us: int) -> int:
         """The first row of a log at a time or later; the next one to come if there is none."""
-        if self._options.table == TRACES:
-            raise DataLost("traces are not found by their time here: read all of them, and filter by `at`")
-        topic = TOPIC_OF.get(name, name)
+        is_traces = self._options.table == TRACES
+        path = _TRACE_ID_PATH if is_traces else f"{topic_path(TOPIC_OF.get(name, name))}/seq"
         query = {"time": format_us(at_us)}
-        found = patiently(lambda: self._door.document(f"{topic_path(topic)}/seq", query), self._options.timeout_ms)
-        return int(found["seq"])
+        found = patiently(lambda: self._door.document(path, query), self._options.timeout_ms)
+        return int(found["id" if is_traces else "seq"])
 
 
 def _ends_of(entry: dict[str, Any]) -> Ends:
@@ -154,7 +153,8 @@ class SpanReader:
         if not self._is_same(topic):
             self._lose(span.last, f"{topic} was deleted, or deleted and made again")
             return
-        with self._door.stream(f"{topic_path(topic)}/batches", {"from": self._next, "to": span.last}) as (_, batches):
+        query = {"from": self._next, "to": span.last, "columns": _served_columns(table, self._schema)}
+        with self._door.stream(f"{topic_path(topic)}/batches", query) as (_, batches):
             for batch in batches:
                 first = batch.column("seq")[0].as_py()
                 if first > self._next:
@@ -204,6 +204,13 @@ class SpanReader:
             raise DataLost(f"{what}. To go on without them, set the option failOnDataLoss to false")
         log.warning("%s; they are left out because failOnDataLoss is false", what)
         self._next = last + 1
+
+
+def _served_columns(table: str, schema: pa.Schema) -> str:
+    """What the hub is asked for: not more than is wanted, because most of what reading costs is moving bytes."""
+    if table != MESSAGES:
+        return "body"
+    return ",".join(name for name in schema.names if name not in ("topic", "seq")) or "seq"
 
 
 def subscriptions(options: SourceOptions, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

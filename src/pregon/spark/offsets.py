@@ -70,14 +70,15 @@ def encode_offset(offset: Mapping[str, Place]) -> dict[str, Any]:
     }
 
 
-def decode_offset(data: Mapping[str, Any]) -> Offset:
+def decode_offset(data: Any) -> Offset:
     """What Spark kept; raises SettingsInvalid for a checkpoint of something else."""
     offset: Offset = {}
-    for name, place in data.items():
+    for name, place in data.items() if isinstance(data, Mapping) else [("", None)]:
         values = [place.get(key, 0) for key in ("next", "since", "first")] if isinstance(place, Mapping) else [None]
         if not all(isinstance(value, int) and 0 <= value <= INTEGER_MAX for value in values) or not values[0]:
             raise SettingsInvalid(
-                "the checkpoint is not one of this source, or is damaged: begin with another location"
+                "the checkpoint is not one of this source, or is damaged: begin with another location "
+                '(option("checkpointLocation", …))'
             )
         offset[name] = Place(*(int(value or 0) for value in values))
     return offset

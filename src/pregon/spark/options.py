@@ -25,17 +25,19 @@ from pregon.errors import SettingsInvalid
 from pregon.limits import INTEGER_MAX
 from pregon.model.message import DEFAULT_CONTENT_TYPE
 from pregon.model.names import check_name
-from pregon.spark.schemas import MESSAGES, TABLES
+from pregon.spark.schemas import MESSAGES, TABLES, schema_of
 
 DEFAULT_HUB_URL = "http://127.0.0.1:5580"
 EARLIEST, LATEST = "earliest", "latest"
 BY_TASK, BY_ID = "task", "id"
 _PATTERN_CHARACTERS_MAX = 1_000
+_COLUMNS_CHARACTERS_MAX = 1_000
 _TOPICS_MAX = 1_000
 
 _OF_HUB = ("hub", "key", "ca", "certificate", "timeoutMs")
 _OF_READING = (
-    "table", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets", "startingTimestamp",
+    "table",
+    "columns", "subscribe", "subscribePattern", "startingOffsets", "endingOffsets", "startingTimestamp",
     "endingTimestamp", "maxOffsetsPerTrigger", "minPartitions", "failOnDataLoss", "subscriber", "mark",
 )  # fmt: skip
 _OF_WRITING = ("topic", "producer", "contentType", "idempotence", "session")
@@ -105,6 +107,13 @@ def _topics(name: str, text: str) -> tuple[str, ...]:
     return topics
 
 
+def _columns(name: str, text: str) -> tuple[str, ...]:
+    columns = tuple(dict.fromkeys(column.strip() for column in text[:_COLUMNS_CHARACTERS_MAX].split(",")))
+    if not all(columns):
+        raise _bad(name, text, "columns of the table, with commas between them: topic,seq,body")
+    return columns
+
+
 def _pattern(name: str, text: str) -> str:
     try:
         if not text or len(text) > _PATTERN_CHARACTERS_MAX:
@@ -126,6 +135,8 @@ class SourceOptions:
     timeout_ms: int = 60_000
     """How long an executor goes on trying to reach a hub that is away."""
     table: str = MESSAGES
+    columns: tuple[str, ...] = ()
+    """Those that are wanted, in this order; all of them if none is named."""
     topics: tuple[str, ...] = ()
     pattern: str = ""
     starting: Offsets | None = None
@@ -194,6 +205,7 @@ _READ: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "certificate": ("certificate", _text),
     "timeoutMs": ("timeout_ms", lambda name, text: _number(name, text, 100, 86_400_000)),
     "table": ("table", _one_of(*TABLES)),
+    "columns": ("columns", _columns),
     "subscribe": ("topics", _topics),
     "subscribePattern": ("pattern", _pattern),
     "startingOffsets": ("starting", _offsets),
@@ -245,6 +257,10 @@ def _check_together(options: SourceOptions) -> None:
         raise SettingsInvalid("options subscribe and subscribePattern are both given: keep one")
     if options.table != MESSAGES and (options.topics or options.pattern):
         raise SettingsInvalid(f"option table is {options.table}, which has no topics to subscribe to: leave them out")
+    known = schema_of(options.table).names
+    for column in options.columns:
+        if column not in known:
+            raise _bad("columns", column, f"columns of {options.table}: {', '.join(known)}")
     for offsets, instant, which in (
         (options.starting, options.starting_us, "starting"),
         (options.ending, options.ending_us, "ending"),

@@ -9,6 +9,7 @@ The hub remembers the last batches of a session and no more, so a long task goes
 
 Promises:
 - When `finish` returns, every row is on the hub's disk, once.
+- A hub that is away is waited for as long as the client waits for it.
 - Rows that an earlier attempt stored and this one does not have are NotRepeatable, never silence.
 """
 
@@ -25,7 +26,7 @@ from pregon.client.sessions import publish_batch
 from pregon.client.sync import Client
 from pregon.errors import NotFound, NotRepeatable, SchemaMismatch, WrittenMeanwhile
 from pregon.limits import BATCH_MESSAGES_MAX, SESSION_BATCHES_REMEMBERED
-from pregon.spark.hub_door import HubDoor, topic_path
+from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.outgoing import digests, name_row, pieces, with_ids
 
 BATCHES_PER_SESSION = SESSION_BATCHES_REMEMBERED - 28
@@ -92,10 +93,14 @@ class Publication:
 
     def _read_session(self) -> tuple[int, list[pa.RecordBatch]]:
         path = f"{topic_path(self._topic)}/sessions/{quote(self._name, safe='')}"
-        try:
-            headers = {"Pregon-Producer": self._client.default_producer}
+        headers = {"Pregon-Producer": self._client.default_producer}
+
+        def ask() -> tuple[int, list[pa.RecordBatch]]:
             with self._door.stream(path, {}, headers) as (said, batches):
                 return int(said["pregon-next-number"]), list(batches)
+
+        try:
+            return patiently(ask, self._client.timeout_ms)
         except NotFound:
             # Neither topic nor producer are there: nothing was ever stored.
             return 1, []

@@ -31,7 +31,7 @@ EVERYWHERE = {
     # Spark shows options of views in SQL and variables of executors in its pages and event logs. These are its own
     # defaults, and the hub's key.
     "spark.sql.redaction.options.regex": "(?i)url|^key$",
-    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|pregon_key",
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|pregon_key",
 }
 ON_ONE_MACHINE = {
     "spark.ui.enabled": "false",

@@ -30,8 +30,10 @@ class PregonSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """The columns of the table; a query that wants fewer says so with `.schema(…)`."""
-        return schema_of(read_options(self.options).table)
+        """The columns of the table, or those that the option `columns` names; `.schema(…)` may say fewer too."""
+        options = read_options(self.options)
+        known = schema_of(options.table)
+        return StructType([known[name] for name in options.columns]) if options.columns else known
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""

@@ -5,6 +5,7 @@ The driver asks the hub at most every tenth of a second what there is, however o
 and its accounting shows how far behind the stream is. A stream of traces has the option `mark` for the same.
 
 Promises:
+- A checkpoint of another table, or of other topics altogether, is refused.
 - What was to be read and is gone is an error, or is said in the log when `failOnDataLoss` is false; never less.
 - A topic that a pattern finds later is read from its oldest message.
 - Under `AvailableNow` nothing is read that came after the query began.
@@ -13,8 +14,9 @@ Promises:
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -33,6 +35,8 @@ from pregon.spark.rows import arrow_schema
 from pregon.spark.schemas import MESSAGES, SUBSCRIPTIONS, TRACES
 
 log = logging.getLogger("pregon.spark")
+
+T = TypeVar("T")
 
 LOOK_MS = 100
 """How long what the hub has is taken as known."""
@@ -92,6 +96,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a batch, the same ones whenever it is read."""
         spans = spans_between(decode_offset(start), decode_offset(end))
+        require_ours(self._options, {span.log: span for span in spans})
         return [SpanPartition(span) for span in cut(spans, self._options.partitions_min)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -154,7 +159,7 @@ class _Driver:
 
     def latest(self, start: Offset, rows_max: int | None) -> Offset:
         """How far the next batch goes; raises DataLost."""
-        ends = self.ends()
+        start, ends = self._require_ours(start), self.ends()
         self._require_whole(start, ends)
         self._notice_gone(start, ends)
         found = advance(start, ends, rows_max)
@@ -162,6 +167,14 @@ class _Driver:
         # One that is gone stays in the offset of a query that names it, so that its coming back is noticed.
         kept = {name: place for name, place in start.items() if name not in found and not self._options.pattern}
         return {**kept, **found}
+
+    def _require_ours(self, start: Offset) -> Offset:
+        """What a checkpoint has of the logs that this query reads; raises SettingsInvalid if it has only others."""
+        ours = require_ours(self._options, start)
+        for name in sorted(start.keys() - ours.keys() - self._told):
+            self._told.add(name)
+            log.warning("the query no longer asks for %s; what was read of it before stays read", name)
+        return ours
 
     def _require_whole(self, start: Offset, ends: dict[str, Ends]) -> None:
         for what in lost(start, ends):
@@ -228,6 +241,25 @@ class _Driver:
             elif options.mark:
                 self._send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
             self._acked[name] = place
+
+
+def require_ours(options: SourceOptions, places: Mapping[str, T]) -> dict[str, T]:
+    """What a checkpoint has of the logs that a query asks for; raises SettingsInvalid if it has only others."""
+    ours = {name: place for name, place in places.items() if _asks_for(options, name)}
+    others = ", ".join(sorted(places.keys() - ours.keys()))[:200]
+    # A query may ask for other topics than before, but not for another table.
+    if others and (not ours or options.table != MESSAGES):
+        raise SettingsInvalid(
+            f"the checkpoint is of a query that read {others}, which this one does not: give each query a location of "
+            'its own (option("checkpointLocation", …))'
+        )
+    return ours
+
+
+def _asks_for(options: SourceOptions, name: str) -> bool:
+    if options.table != MESSAGES:
+        return name == options.table
+    return re.fullmatch(options.pattern, name) is not None if options.pattern else name in options.topics
 
 
 def _is_new(name: str, place: Place, start: Offset) -> bool:

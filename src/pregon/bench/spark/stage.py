@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from pyspark.sql import functions as f
 
 from pregon.bench import ours
 from pregon.bench.hub_process import HubProcess
-from pregon.bench.rounds import Run, bodies
+from pregon.bench.rounds import Run
 
 TOPIC = "bench"
 _AT_ONCE = 200_000
@@ -33,15 +35,22 @@ class Stage:
         """Options of `format("pregon")`."""
         return {"hub": f"http://{self.hub.http}", **more}
 
-    def read(self, source: str = "pregon") -> DataFrame:
+    def read(self, source: str = "pregon", **more: str) -> DataFrame:
         """The topic, made anew."""
-        return self.spark.read.format(source).options(**self.options(subscribe=TOPIC)).load()
+        return self.spark.read.format(source).options(**self.options(subscribe=TOPIC, **more)).load()
 
 
 def fill(hub: HubProcess, count: int) -> None:
     """Publish 200-byte messages."""
     for first in range(0, count, _AT_ONCE):
-        ours.publish(hub, TOPIC, bodies(min(_AT_ONCE, count - first)), 500, at_once=True)
+        ours.publish(hub, TOPIC, records(first, min(_AT_ONCE, count - first)), 500, at_once=True)
+
+
+def records(first: int, count: int) -> list[bytes]:
+    """JSON of 200 bytes, most of it different in each, so that Parquet does not shrink it to nothing."""
+    noise = base64.b64encode(os.urandom(132 * count))
+    head = b'{"number":%012d,"signature":"'
+    return [head % (first + row) + noise[176 * row : 176 * row + 162] + b'"}' for row in range(count)]
 
 
 def touch_bodies(table: DataFrame) -> None:

@@ -14,8 +14,10 @@ from typing import Any, Protocol
 
 from pregon.edges.http.answers import Answer, Stream, problem_answer
 from pregon.edges.http.exchange import ClientGone, Exchange, Receive, Scope, Send
+from pregon.edges.http.protocol import BYTES_PER_S_MIN
 from pregon.edges.http.routes import Desk, Router
 from pregon.errors import Forbidden, InternalError, MethodUnknown, NotFound, PregonError
+from pregon.limits import STREAM_STALLED_MS_MAX
 from pregon.settings import is_loopback
 
 log = logging.getLogger("pregon.edges")
@@ -190,15 +192,27 @@ async def _write_whole(desk: Desk, exchange: Exchange, send: Send, stream: Strea
         # The head has gone: a stream that ends without its end is how the client learns that it is not whole.
         log.warning("a stream was cut", extra={"code": error.code, "reason": str(error)})
         return False
+    except ClientGone as error:
+        log.warning("a stream was cut", extra={"reason": str(error)})
+        return False
     finally:
         for one in (writing, gone, stopping):
             one.cancel()
 
 
 async def _write_chunks(send: Send, stream: Stream) -> None:
+    """Write it as it is taken; raises ClientGone when nothing of it is, so that its place is for others."""
+    before_bytes = 0
     async with aclosing(stream.chunks) as chunks:
         async for chunk in chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            # What was written before must leave first: that is what takes long.
+            stalled_s_max = STREAM_STALLED_MS_MAX / 1_000 + before_bytes / BYTES_PER_S_MIN
+            try:
+                async with asyncio.timeout(stalled_s_max):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            except TimeoutError as error:
+                raise ClientGone(f"its client took nothing for {stalled_s_max:.0f} s") from error
+            before_bytes = len(chunk) or before_bytes
 
 
 async def _refuse_socket(scope: Scope, send: Send, answer: Answer) -> None:

@@ -5,7 +5,7 @@ calls are a third of all its work. Here what is written in one turn of the event
 
 uvicorn with httptools bounds neither the size of a request's head nor the time that a request takes. Here a head past
 `HEADER_BYTES_MAX` is refused, trailers are dropped (nobody in front of us looks at them), and `is_too_slow` tells
-which connections keep a place without filling it; the door ends them.
+which connections keep a place without filling it, or do not take the rest of what they were sent; the door ends them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ HEAD_S_MAX = 10.0
 BODY_S_MAX = 30.0
 """How long a body may take, and longer as it comes: a thin line is not an attack."""
 BYTES_PER_S_MIN = 2_048
+FAREWELL_S_MAX = 60.0
+"""How long a client may take for the rest of an answer when its connection is closed, and longer for a long one."""
 _KEPT_BYTES_MAX = 64 * 1024
 """More than this is not worth copying together."""
 _STATUS_LINES = {400: b"HTTP/1.1 400 Bad Request\r\n", 431: b"HTTP/1.1 431 Request Header Fields Too Large\r\n"}
@@ -82,6 +84,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refusal: PregonError | None = None
         self._since_s = self.loop.time()
         """Since when a request is expected or being read; 0 when it has been."""
+        self._farewell_until_s = 0.0
+        """Until when the rest of an answer may leave; 0 when the connection is not being closed."""
         super().connection_made(_Gathering(transport, self.loop))  # type: ignore[arg-type]
 
     def data_received(self, data: bytes) -> None:
@@ -145,7 +149,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def is_too_slow(self, now_s: float) -> bool:
-        """Whether it takes longer with its request than may be."""
+        """Whether it takes longer with its request, or with the rest of an answer, than may be."""
+        if self.transport.is_closing():
+            if not self._farewell_until_s:
+                left_bytes = self.transport.get_write_buffer_size()
+                self._farewell_until_s = now_s + FAREWELL_S_MAX + left_bytes / BYTES_PER_S_MIN
+            return now_s > self._farewell_until_s
         if not self._since_s:
             return False
         took_s = now_s - self._since_s

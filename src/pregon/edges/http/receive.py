@@ -12,9 +12,8 @@ Messages come as JSON, as a batch of CloudEvents, or as an Arrow stream, as `Acc
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -36,19 +35,21 @@ from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import MESSAGE_EXAMPLE, MessageOut, Number, Positive, message_out
 from pregon.edges.http.routes import Desk, Route
 from pregon.edges.http.table_stream import table_stream
-from pregon.errors import AckBeyondHead, BadRequest, NotAcceptable, NotFound
+from pregon.errors import AckBeyondHead, BadRequest, DataLost, NotAcceptable, NotFound
 from pregon.hub.options import LogRead
 from pregon.hub.pending import Match
 from pregon.hub.pull import Pulled, PullRequest
+from pregon.hub.tables import TablePart
 from pregon.model import events
 from pregon.model.batch import StoredBatch
 from pregon.model.header_texts import header_content_type
 from pregon.model.message import Message, with_reasons
-from pregon.model.tables import SERVED_HEAD, served, served_stream
+from pregon.model.tables import EVERYTHING, select_columns, served, served_stream
 from pregon.security.callers import Caller
 
 ANY = "*/*"
 _FORMS = (JSON, EVENTS, ARROW)
+_COLUMNS_CHARACTERS_MAX = 200
 _SANDBOX = (b"content-security-policy", b"sandbox; default-src 'none'")
 
 
@@ -101,6 +102,12 @@ class MessagesQuery(RangeQuery, kw_only=True, forbid_unknown_fields=True):
     """A page of messages by number."""
 
     max: Annotated[int, Meta(ge=1, le=limits.PULL_MESSAGES_MAX)] = 100
+
+
+class BatchesQuery(RangeQuery, kw_only=True, forbid_unknown_fields=True):
+    """A range as a table; `columns` names those that are wanted, with commas between them, all if it is left out."""
+
+    columns: Annotated[str, Meta(max_length=_COLUMNS_CHARACTERS_MAX)] = ""
 
 
 class MessagesOut(msgspec.Struct, kw_only=True):
@@ -246,43 +253,41 @@ async def _one(desk: Desk, exchange: Exchange) -> Message:
     return message
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of a range, and how it goes into the stream."""
-
-    read: LogRead
-    arrow: bytes
-    end_seq: int
-    """Where the range ends: at the newest message when it was read, if that is before the end that was asked for."""
-
-    @property
-    def next(self) -> int:
-        """Where the next part begins; 0: this was the last."""
-        next_seq = self.read.batches[-1].last_seq + 1 if self.read.batches else 0
-        return next_seq if next_seq <= self.end_seq else 0
-
-
 async def read_batches(desk: Desk, exchange: Exchange) -> Stream:
     """A range of a topic as an Arrow stream, read from the store as the client takes it."""
     choose(exchange.header(b"accept"), (ARROW,))
-    wanted = exchange.query(RangeQuery)
+    wanted = exchange.query(BatchesQuery)
+    selection = select_columns(wanted.columns) if wanted.columns else EVERYTHING
     topic = exchange.params["topic"]
+    desk.caller(exchange)
 
-    async def read_part(caller: Caller, first_seq: int, last_seq: int | None) -> _Part:
+    async def read(first_seq: int, last_seq: int | None) -> tuple[LogRead, bytes]:
         async with desk.tables.turn():
-            read = await _read(desk, caller, topic, (first_seq, last_seq), 1, is_whole=True)
-            arrow = b"".join(piece for batch in read.batches for piece in served(batch))
-        return _Part(read, arrow, read.head_seq if last_seq is None else min(last_seq, read.head_seq))
+            numbers = (first_seq, last_seq)
+            found = await _read(desk, desk.caller_again(exchange), topic, numbers, 1, is_whole=True)
+            return found, b"".join(piece for batch in found.batches for piece in served(batch, selection))
 
-    first = await read_part(desk.caller(exchange), *wanted.numbers)
+    first, arrow = await exchange.unless_gone(read(*wanted.numbers), desk.stopping)
+    topic_id = first.topic_id
+    # Up to what was the newest message when the stream began, whatever is published meanwhile.
+    end_seq = first.head_seq if wanted.to is UNSET else min(wanted.to, first.head_seq)
 
-    def read_next(first_seq: int) -> Coroutine[Any, Any, _Part]:
-        # Up to what was the newest message when the stream began, whatever is published meanwhile.
-        return read_part(desk.caller_again(exchange), first_seq, first.end_seq)
+    async def read_next(first_seq: int) -> TablePart:
+        found, arrow = await read(first_seq, end_seq)
+        if found.topic_id != topic_id:
+            raise DataLost(f"{topic} was deleted and made again while it was read: its numbers begin anew")
+        if not found.batches or found.batches[0].base_seq > first_seq:
+            raise DataLost(f"messages of {topic} from {first_seq} on were removed while it was read: read it again")
+        return _part(found, arrow, end_seq)
 
-    ends = first.read
-    headers = [(b"pregon-head-seq", b"%d" % ends.head_seq), (b"pregon-tail-seq", b"%d" % ends.tail_seq)]
-    return table_stream(desk, SERVED_HEAD, first, read_next, headers)
+    headers = [(b"pregon-head-seq", b"%d" % first.head_seq), (b"pregon-tail-seq", b"%d" % first.tail_seq)]
+    return table_stream(desk, selection.head, _part(first, arrow, end_seq), read_next, headers)
+
+
+def _part(found: LogRead, arrow: bytes, end_seq: int) -> TablePart:
+    """A part of a range that ends at a number."""
+    next_seq = found.batches[-1].last_seq + 1 if found.batches else 0
+    return TablePart(arrow=arrow, next=next_seq if next_seq <= end_seq else 0)
 
 
 _SUBSCRIPTION = "/v1/topics/{topic}/subscriptions/{subscriber}"
@@ -322,6 +327,8 @@ ROUTES = [
     Route(
         method="GET", path="/v1/topics/{topic}/batches", handler=read_batches, tag="messages",
         summary="Read a range as an Arrow stream: a table in pyarrow, Polars, DuckDB or pandas",
-        query=RangeQuery, answers=(ARROW,), errors=(NotAcceptable,),
+        description="It goes to what is the newest message when it begins. If messages that are still to be sent are "
+        "removed meanwhile, or the topic is, it is cut. Fewer `columns` are less to send; `seq` is always there.",
+        query=BatchesQuery, answers=(ARROW,), errors=(NotAcceptable,),
     ),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
-"""The hub itself as tables over HTTP, for data tools: Arrow streams, and where in a topic a time is.
+"""The hub itself as tables over HTTP, for data tools: Arrow streams, and which message or trace is the first of a time.
 
     GET /v1/traces/batches                        what happened, in the order of its ids
+    GET /v1/traces/id                             the first trace at a time or later
     GET /v1/subscriptions/batches                 the accounting of every subscription
     GET /v1/topics/{topic}/seq                    the first message accepted at a time or later
     GET /v1/topics/{topic}/sessions/{session}     what a producer stored under one of its sessions
@@ -19,13 +20,14 @@ from pregon.edges.http.forms import Positive
 from pregon.edges.http.operate import Moment, parse_time
 from pregon.edges.http.publish import producer_of
 from pregon.edges.http.routes import Desk, Route
-from pregon.edges.http.table_stream import in_turn, table_stream
+from pregon.edges.http.table_stream import first_in_turn, in_turn, table_stream
 from pregon.errors import BadName, BadRequest, DataLost, NotAcceptable
-from pregon.hub.tables import NOTHING, SessionPlan, SessionQuery, TablePart
+from pregon.hub.tables import NOTHING, SessionPlan, SessionQuery, TablePart, TraceStart
 from pregon.model.names import check_name
 from pregon.model.tables import SERVED_HEAD
 from pregon.store.accounts import SCHEMA_ACCOUNTS
 from pregon.store.session_rows import SESSION_BYTES_MAX
+from pregon.store.ticket import Ticket
 from pregon.store.trace_table import SCHEMA_TRACES
 
 _TRACES_HEAD: bytes = SCHEMA_TRACES.serialize().to_pybytes()
@@ -43,7 +45,7 @@ class NoQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Nothing to say."""
 
 
-class SeqQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class TimeQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The time of which the number is asked for."""
 
     time: Moment
@@ -53,6 +55,12 @@ class SeqOut(msgspec.Struct, kw_only=True):
     """The first message that was accepted at that time or later; the next one to come if there is none yet."""
 
     seq: int
+
+
+class TraceIdOut(msgspec.Struct, kw_only=True):
+    """The first trace at that time or later; the next one to come if there is none yet."""
+
+    id: int
 
 
 class BatchesFrom(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -69,34 +77,48 @@ async def read_traces(desk: Desk, exchange: Exchange) -> Stream:
     """What happened, oldest first, up to what is the newest now."""
     choose(exchange.header(b"accept"), (ARROW,))
     caller, wanted, tables = desk.caller(exchange), exchange.query(TraceRange), desk.gate.tables
+    to_id = None if wanted.to is UNSET else wanted.to
     tail_id, head_id = await desk.answer(tables.trace_ends(caller))
-    last_id = head_id if wanted.to is UNSET else min(wanted.to, head_id)
+    start = TraceStart(tail_id=tail_id, head_id=head_id)
+    # Who only asks which traces there are does so often, and waits for no turn.
+    if wanted.from_ <= head_id and exchange.method != "HEAD":
+        start = await first_in_turn(
+            desk, exchange, lambda: tables.begin_traces(desk.caller_again(exchange), wanted.from_, to_id)
+        )
+    last_id = start.last_id
 
     async def read_part(first_id: int) -> TablePart:
         return await in_turn(desk, lambda: tables.traces(desk.caller_again(exchange), first_id, last_id))
 
-    # Who only asks which traces there are does so often, and waits for no turn.
-    has_rows = wanted.from_ <= last_id and exchange.method != "HEAD"
-    first = await read_part(max(wanted.from_, tail_id)) if has_rows else NOTHING
-    headers = _numbers(head_id=head_id, tail_id=tail_id)
-    return table_stream(desk, _TRACES_HEAD, first, read_part, headers)
+    headers = _numbers(head_id=start.head_id, tail_id=start.tail_id)
+    return table_stream(desk, _TRACES_HEAD, start.part, read_part, headers)
+
+
+async def show_trace_id(desk: Desk, exchange: Exchange) -> Answer:
+    """Where among the traces a time is."""
+    caller, wanted = desk.caller(exchange), exchange.query(TimeQuery)
+    at_us = parse_time("time", wanted.time)
+    return json_answer(TraceIdOut(id=await desk.answer(desk.gate.tables.trace_id_at(caller, at_us))))
 
 
 async def read_subscriptions(desk: Desk, exchange: Exchange) -> Stream:
     """Where every message of every subscription is."""
     choose(exchange.header(b"accept"), (ARROW,))
-    caller, _, tables = desk.caller(exchange), exchange.query(NoQuery), desk.gate.tables
-    first = await in_turn(desk, lambda: tables.subscriptions(caller))
+    _, _, tables = desk.caller(exchange), exchange.query(NoQuery), desk.gate.tables
+
+    def ask(after_id: int) -> Ticket[TablePart]:
+        return tables.subscriptions(desk.caller_again(exchange), after_id)
 
     async def read_part(after_id: int) -> TablePart:
-        return await in_turn(desk, lambda: tables.subscriptions(desk.caller_again(exchange), after_id))
+        return await in_turn(desk, lambda: ask(after_id))
 
+    first = await first_in_turn(desk, exchange, lambda: ask(0))
     return table_stream(desk, _ACCOUNTS_HEAD, first, read_part)
 
 
 async def show_seq(desk: Desk, exchange: Exchange) -> Answer:
     """Where in a topic a time is."""
-    caller, wanted = desk.caller(exchange), exchange.query(SeqQuery)
+    caller, wanted = desk.caller(exchange), exchange.query(TimeQuery)
     at_us = parse_time("time", wanted.time)
     return json_answer(SeqOut(seq=await desk.answer(desk.gate.tables.seq_at(caller, exchange.params["topic"], at_us))))
 
@@ -116,8 +138,11 @@ async def read_session(desk: Desk, exchange: Exchange) -> Stream:
     async def read_part(from_seq: int) -> TablePart:
         return await in_turn(desk, lambda: tables.session(desk.caller_again(exchange), plan, from_seq))
 
-    has_rows = plan.runs and exchange.method != "HEAD"
-    first = await read_part(plan.runs[0][0]) if has_rows else NOTHING
+    first = NOTHING
+    if plan.runs and exchange.method != "HEAD":
+        first = await first_in_turn(
+            desk, exchange, lambda: tables.session(desk.caller_again(exchange), plan, plan.runs[0][0])
+        )
     headers = _numbers(first_number=plan.first_number, next_number=plan.next_number)
     return table_stream(desk, SERVED_HEAD, first, read_part, headers)
 
@@ -131,6 +156,11 @@ ROUTES = [
         query=TraceRange, answers=(ARROW,), errors=(NotAcceptable, DataLost),
     ),
     Route(
+        method="GET", path="/v1/traces/id", handler=show_trace_id, tag="traces",
+        summary="The first trace at a time or later",
+        query=TimeQuery, answer=TraceIdOut, answer_example={"id": 184_467},
+    ),
+    Route(
         method="GET", path="/v1/subscriptions/batches", handler=read_subscriptions, tag="subscriptions",
         summary="Read the accounting of every subscription as an Arrow stream",
         description="`as_of` of a row is the newest trace when the row was read: what the traces up to it say is what "
@@ -140,7 +170,7 @@ ROUTES = [
     Route(
         method="GET", path="/v1/topics/{topic}/seq", handler=show_seq, tag="messages",
         summary="The first message that was accepted at a time or later",
-        query=SeqQuery, answer=SeqOut, answer_example={"seq": 17},
+        query=TimeQuery, answer=SeqOut, answer_example={"seq": 17},
     ),
     Route(
         method="GET", path="/v1/topics/{topic}/sessions/{session}", handler=read_session, tag="messages",

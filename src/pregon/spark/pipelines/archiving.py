@@ -11,7 +11,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from pregon.errors import WrittenMeanwhile
+from pregon.spark.archive.cleaning import clean
 from pregon.spark.archive.commits import State
+from pregon.spark.archive.compaction import compact
 from pregon.spark.archive.files import Files
 from pregon.spark.archive.layout import KEPT
 from pregon.spark.archive.log import CommitLog
@@ -40,12 +43,24 @@ def run_archive(run: Run, files: Files, _folder: Path) -> Outcome:
     finally:
         for query in queries:
             query.stop()
+    for name in KEPT:
+        _tidy(run.spark, run.place.archive, name)
     figures = archive_figures(files, run.place, heads_of(run.place))
     rows: dict[str, int] = {}
     for one in figures.archived:
         rows[one.table] = rows.get(one.table, 0) + one.rows
     sources = [Source(table=one.table, topic=one.topic, last=one.through, rows=one.rows) for one in figures.archived]
     return Outcome(figures, rows, sources[:SOURCES_MAX])
+
+
+def _tidy(spark: SparkSession, archive: str, name: str) -> None:
+    """Join what run after run left in small files: a stream only does so when it has made many itself."""
+    try:
+        compact(spark, archive, name)
+    except WrittenMeanwhile:
+        # A stream that archives the same table does it: then there is nothing to do here.
+        pass
+    clean(spark, archive, name)
 
 
 def start_archive(spark: SparkSession, place: Place, name: str, every: str | None = None) -> StreamingQuery:

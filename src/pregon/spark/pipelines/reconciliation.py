@@ -19,6 +19,9 @@ from pregon.spark.pipelines.deliveries import RESULTS, deliveries
 
 PARTS = (kinds.ACKNOWLEDGED, kinds.PENDING, kinds.PARKED, kinds.FILTERED, kinds.EXPIRED)
 """As the hub counts them: what was cancelled is counted as expired."""
+TOO_EARLY = "the traces end at %s and the hub's figures are of %s: read the traces after the subscriptions"
+FORGOTTEN = "the traces begin with %s, the subscription with message %s: add the archived traces, or keep traces longer"
+ACCEPTANCE, NO_ACCEPTANCE = "the acceptance of message ", "no acceptance in this topic"
 
 
 def reconciliation(traces: DataFrame, subscriptions: DataFrame) -> DataFrame:
@@ -81,16 +84,9 @@ def _reason() -> Column:
     """
     is_empty = f.col("head_seq") < f.col("first_seq")
     is_whole = (f.col("oldest_id") == 1) | (f.col("reach_seq") <= f.col("first_seq"))
-    too_early = f.format_string(
-        "the traces end at %s and the hub's figures are of %s: read the traces after the subscriptions",
-        f.col("newest_id").cast("string"),
-        f.col("as_of").cast("string"),
-    )
-    forgotten = f.format_string(
-        "the traces begin with %s, the subscription with message %s: add the archived traces, or keep traces longer",
-        f.coalesce(f.concat(f.lit("the acceptance of message "), "reach_seq"), f.lit("no acceptance in this topic")),
-        f.col("first_seq").cast("string"),
-    )
+    too_early = f.format_string(TOO_EARLY, f.col("newest_id").cast("string"), f.col("as_of").cast("string"))
+    begin = f.coalesce(f.concat(f.lit(ACCEPTANCE), "reach_seq"), f.lit(NO_ACCEPTANCE))
+    forgotten = f.format_string(FORGOTTEN, begin, f.col("first_seq").cast("string"))
     return (
         f.when(f.col("newest_id") < f.col("as_of"), too_early).when(is_empty | is_whole, f.lit("")).otherwise(forgotten)
     )

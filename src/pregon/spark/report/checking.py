@@ -11,6 +11,7 @@ from pregon.spark.pipelines.figures import (
     ReconciliationFigures,
 )
 from pregon.spark.report import tables as t
+from pregon.spark.report.reasons import spoken_reason
 from pregon.spark.report.section import BAD, GOOD, PLAIN, Section, paragraph
 from pregon.spark.report.words import KINDS, PARTS, Both, number, share, word_of
 
@@ -73,7 +74,8 @@ def _verdict(figures: ReconciliationFigures) -> Both:
     total, verified = number(figures.subscriptions), number(figures.verified)
     wrong, unsure = number(figures.discrepancies_count), number(figures.unverifiable_count)
     if figures.discrepancies_count:
-        return f"{wrong} of {total} subscriptions do not add up", f"{wrong} de {total} suscripciones no cierran"
+        do, close = ("does", "cierra") if figures.discrepancies_count == 1 else ("do", "cierran")
+        return f"{wrong} of {total} subscriptions {do} not add up", f"{wrong} de {total} suscripciones no {close}"
     if figures.unverifiable_count:
         return (
             f"{verified} of {total} subscriptions add up; {unsure} cannot be checked",
@@ -81,13 +83,15 @@ def _verdict(figures: ReconciliationFigures) -> Both:
         )
     if not figures.subscriptions:
         return "There are no subscriptions", "No hay suscripciones"
+    if figures.subscriptions == 1:
+        return "The one subscription that there is adds up", "La única suscripción que hay cierra"
     return f"All {total} subscriptions add up", f"Las {total} suscripciones cierran"
 
 
 def _told(one: Discrepancy) -> Both:
     """What differs: part by part in both languages, or as the step said it."""
     if not one.parts:
-        return one.reason, one.reason
+        return spoken_reason(one.reason)
     said = [_differing(part, *pair) for part, pair in one.parts.items()]
     return "; ".join(english for english, _ in said), "; ".join(spanish for _, spanish in said)
 
@@ -111,7 +115,7 @@ def causality(figures: CausalityFigures) -> Section:
     if wrong:
         answer = (
             f"{number(wrong)} of {checked} deliveries in groups came out of order",
-            f"{number(wrong)} de {checked} entregas en grupos llegaron fuera de orden",
+            f"{number(wrong)} de {checked} entregas en grupos {'llegó' if wrong == 1 else 'llegaron'} fuera de orden",
         )
     elif figures.deliveries:
         answer = (

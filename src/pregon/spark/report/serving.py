@@ -40,10 +40,13 @@ def service_levels(figures: ServiceLevelsFigures) -> Section:
     """Who was served how, by the classes of G.1010."""
     bad = figures.unacceptable_count
     served = number(figures.subscriptions_count)
-    if bad:
+    if not figures.subscriptions_count:
+        answer = ("Nothing was accepted for anybody", "No se aceptó nada para nadie")
+    elif bad:
+        was, received = ("was", "recibió") if bad == 1 else ("were", "recibieron")
         answer = (
-            f"{number(bad)} of {served} subscriptions were served unacceptably late",
-            f"{number(bad)} de {served} suscripciones recibieron inaceptablemente tarde",
+            f"{number(bad)} of {served} subscriptions {was} served unacceptably late",
+            f"{number(bad)} de {served} suscripciones {received} inaceptablemente tarde",
         )
     else:
         answer = (
@@ -59,7 +62,9 @@ def service_levels(figures: ServiceLevelsFigures) -> Section:
         t.table(slowest, _LEVELS, figures.subscriptions, count=figures.subscriptions_count),
         folded(newest, t.table(newest, _HOURS, figures.hours[::-1], count=figures.hours_count)),
     ]
-    return Section(SERVICE_LEVELS, answer, BAD if bad else GOOD, "\n".join(body))
+    return Section(
+        SERVICE_LEVELS, answer, BAD if bad else GOOD if figures.subscriptions_count else PLAIN, "\n".join(body)
+    )
 
 
 def _classes(figures: ServiceLevelsFigures) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from pregon.spark.report.words import CLASSES, NONE, Both, both, instant, number, size_bytes, span_ms, word_of
 
 _BAR_WIDTH, _BAR_HEIGHT = 120, 14
+_NUMBER, _LONG, _WHEN = "number", "long", "when"
 Field = str | Callable[[Any], Any]
 
 
@@ -29,20 +30,21 @@ class Column:
     heading: Both
     of: Callable[[Any], Any]
     show: Callable[[Any], str]
-    is_number: bool = False
+    kind: str = ""
+    """How the style treats it: numbers stand under each other, and long texts need room."""
 
     def cell(self, row: Any) -> str:
         """The cell of a row."""
         return self.show(self.of(row))
 
     def side(self) -> str:
-        """The attribute that puts numbers under each other."""
-        return ' class="number"' if self.is_number else ""
+        """The attribute that tells the style what kind of column it is."""
+        return f' class="{self.kind}"' if self.kind else ""
 
 
-def _column(field: Field, heading: Both, show: Callable[[Any], str], *, is_number: bool = False) -> Column:
+def _column(field: Field, heading: Both, show: Callable[[Any], str], kind: str = "") -> Column:
     of = attrgetter(field) if isinstance(field, str) else field
-    return Column(heading, of, show, is_number)
+    return Column(heading, of, show, kind)
 
 
 def text(field: Field, english: str, spanish: str) -> Column:
@@ -57,32 +59,32 @@ def worded(field: Field, words: dict[str, Both], english: str, spanish: str) -> 
 
 def spoken(field: Field, english: str, spanish: str) -> Column:
     """A column of texts that are there in both languages."""
-    return _column(field, (english, spanish), both)
+    return _column(field, (english, spanish), both, _LONG)
 
 
 def counted(field: Field, english: str, spanish: str) -> Column:
     """A column of numbers."""
-    return _column(field, (english, spanish), number, is_number=True)
+    return _column(field, (english, spanish), number, _NUMBER)
 
 
 def written(field: Field, english: str, spanish: str) -> Column:
     """A column of numbers that are written out already."""
-    return _column(field, (english, spanish), escape, is_number=True)
+    return _column(field, (english, spanish), escape, _NUMBER)
 
 
 def timed(field: Field, english: str, spanish: str) -> Column:
     """A column of times that something took, in milliseconds."""
-    return _column(field, (english, spanish), span_ms, is_number=True)
+    return _column(field, (english, spanish), span_ms, _NUMBER)
 
 
 def sized(field: Field, english: str, spanish: str) -> Column:
     """A column of sizes in bytes."""
-    return _column(field, (english, spanish), size_bytes, is_number=True)
+    return _column(field, (english, spanish), size_bytes, _NUMBER)
 
 
 def dated(field: Field, english: str, spanish: str) -> Column:
     """A column of instants."""
-    return _column(field, (english, spanish), lambda at: escape(instant(str(at))))
+    return _column(field, (english, spanish), lambda at: escape(instant(str(at))), _WHEN)
 
 
 def classed(field: Field, english: str, spanish: str) -> Column:
