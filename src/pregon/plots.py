@@ -155,7 +155,9 @@ def _instant(value: float, step_s: float) -> str:
 
 
 def _number(value: float) -> str:
-    """A number as short as it can be."""
+    """A number as short as it can be: there is room for seven characters beside the axis."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.4g}M"
     return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.4g}"
 
 

@@ -32,7 +32,7 @@ _DEADLINE_S = 240.0
 
 
 @contextmanager
-def archiving(hub: HubProcess, archive: Path) -> Iterator[None]:
+def archiving(hub: HubProcess, archive: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The program in a process group of its own, all of which is killed at the end."""
     command = [sys.executable, archive_program.__file__, address(hub), str(archive), ".*idos"]
     log = archive.with_name("program.log")
@@ -41,7 +41,7 @@ def archiving(hub: HubProcess, archive: Path) -> Iterator[None]:
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=clean_environment(), start_new_session=True
         )
     try:
-        yield
+        yield program
         assert program.poll() is None, log.read_text()
     finally:
         os.killpg(program.pid, signal.SIGKILL)
@@ -95,9 +95,9 @@ def test_killed_in_the_middle_of_a_batch_and_stopped_after_one_it_has_every_mess
             client.create("topic", name=topic, retention={"when_acknowledged": True})
             publish(client, topic, BEFORE)
 
-        with archiving(hub, archive):
-            wait_for(lambda: len(commits(archive)) >= 2, "two batches are archived")
-            wait_for(lambda: any(staging.glob("*/topic=*")), "a batch is being written")
+        with archiving(hub, archive) as program:
+            wait_for(lambda: len(commits(archive)) >= 2 or program.poll() is not None, "two batches are archived")
+            wait_for(lambda: any(staging.glob("*/topic=*")) or program.poll() is not None, "a batch is being written")
         told = stream_and_stop(hub, archive)
         for topic in TOPICS:
             publish(client, topic, MESSAGES - BEFORE, BEFORE + 1)

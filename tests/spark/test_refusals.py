@@ -49,8 +49,6 @@ class Door:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_POST = do_GET
-
             def log_message(self, *_: object) -> None:
                 """Nothing is to be said in the terminal."""
 

@@ -16,8 +16,8 @@ _QUICK_CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
 )
 """On a local disk, where this is safe and saves a third of what a small batch costs."""
-_BATCHES = 10
-_WARM_BATCHES = 2
+_BATCHES = 5
+_WARM_BATCHES = 1
 _MESSAGES = 30
 
 

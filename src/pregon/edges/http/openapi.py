@@ -28,6 +28,7 @@ from pregon.errors import (
     TooLarge,
     Unauthorized,
 )
+from pregon.store.session_rows import SESSION_BYTES_MAX
 from pregon.version import __version__
 
 _TEMPLATE = "#/components/schemas/{name}"
@@ -171,7 +172,7 @@ def _path_schema(name: str) -> dict[str, Any]:
     if name == "stamp":
         return {"type": "string", "pattern": "^[1-9][0-9]{0,17}:[1-9][0-9]{0,17}$"}
     if name == "session":
-        return {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[0-9A-Za-z ._:-]+$"}
+        return {"type": "string", "minLength": 1, "maxLength": SESSION_BYTES_MAX}
     return _NAME_SCHEMA
 
 

@@ -113,7 +113,9 @@ def unreported_causes(attached: DataFrame, judged: DataFrame) -> DataFrame:
 
 def judge(attached: DataFrame) -> DataFrame:
     """For each member and message: when it was shown first and last, and when it was first needed, and by which one."""
-    facts = attached.select(
+    # Deliveries go where their member is before they are made into facts, of which there are three times as many: the
+    # aggregation then moves nothing, which saves a fifth of its time.
+    facts = attached.repartition("group", "member").select(
         *("group", "member", "position", "shown_us", f.col("sender").alias("by_sender")),
         f.col("number").alias("by_number"),
         f.posexplode("causes").alias("place", "one"),

@@ -16,7 +16,7 @@ _NAME_CHARACTERS_MAX = 28
 _POINTS_MAX = 500
 _LATENCY_MS_MIN = 0.1
 """A logarithmic axis has no zero: what took less is drawn here."""
-PREFERRED_MS, ACCEPTABLE_MS = 2_000.0, 4_000.0
+PREFERRED_S, ACCEPTABLE_S = 2.0, 4.0
 _TIME: Both = ("time (UTC)", "hora (UTC)")
 
 
@@ -37,7 +37,7 @@ def latency_chart(figures: ServiceLevelsFigures) -> str:
 def _latency(hours: Sequence[Hour], lang: int) -> Plot:
     def line(name: str, values: Sequence[float | None]) -> Line:
         points = [
-            (_seconds(hour.hour), max(value, _LATENCY_MS_MIN))
+            (_seconds(hour.hour), max(value, _LATENCY_MS_MIN) / 1_000)
             for hour, value in zip(hours, values, strict=True)
             if value is not None
         ]
@@ -51,11 +51,11 @@ def _latency(hours: Sequence[Hour], lang: int) -> Plot:
     values = ([hour.p50_ms for hour in hours], [hour.p95_ms for hour in hours], [hour.p99_ms for hour in hours])
     lines = [line(name[lang], of) for name, of in zip(names, values, strict=True)]
     marks = (
-        Mark(("preferred: up to 2 s", "preferida: hasta 2 s")[lang], PREFERRED_MS),
-        Mark(("acceptable: up to 4 s", "aceptable: hasta 4 s")[lang], ACCEPTABLE_MS),
+        Mark(("preferred: up to 2 s", "preferida: hasta 2 s")[lang], PREFERRED_S),
+        Mark(("acceptable: up to 4 s", "aceptable: hasta 4 s")[lang], ACCEPTABLE_S),
     )
     title = ("From accepted to settled, hour by hour", "De aceptado a terminado, hora por hora")[lang]
-    axis = Axis(("milliseconds", "milisegundos")[lang], is_log=True)
+    axis = Axis(("seconds", "segundos")[lang], is_log=True)
     return Plot(title, Axis(_TIME[lang], is_time=True), axis, [line for line in lines if line.points], marks)
 
 
