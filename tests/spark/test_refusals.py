@@ -178,8 +178,8 @@ def test_bodies_that_are_no_reports_are_left_out_of_their_tables(spark: SparkSes
             for body in bodies:
                 client.publish(topic, body)
 
-    ended = read(spark, hub, table="requests").collect()
-    seen = read(spark, hub, table="group_deliveries").collect()
+    ended = read(spark, hub, table="requests", timeoutMs="1000").collect()
+    seen = read(spark, hub, table="group_deliveries", timeoutMs="1000").collect()
     whole = read(spark, hub, subscribe="pregon.requests").collect()
 
     assert [(row.seq, row.service, row.attempts) for row in ended] == [(len(requests), "squares", 1)]

@@ -28,6 +28,7 @@ from pregon.spark.archive.layout import checkpoint_folder
 from pregon.spark.archive.writing import ArchiveTable, open_table
 from pregon.spark.offsets import Place
 from pregon.spark.options import read_options
+from pregon.spark.pipelines.failing import batch_errors_as_ours
 from pregon.spark.schemas import MESSAGES, TRACES
 
 ARCHIVIST = "pregon-archive"
@@ -74,10 +75,11 @@ def archive_stream(
     appender = Appender(opened, fails_on_data_loss=checked.fails_on_data_loss)
 
     def append(batch: DataFrame, number: int) -> None:
-        added = appender.append(batch, number)
-        acknowledger.acknowledge(added.end)
-        if added.is_new:
-            tend(opened, added.state.version, chosen)
+        with batch_errors_as_ours():
+            added = appender.append(batch, number)
+            acknowledger.acknowledge(added.end)
+            if added.is_new:
+                tend(opened, added.state.version, chosen)
 
     # A mark that is not put for long is dropped, and there may be nothing new to archive.
     archived = opened.log.load().find_next(("", 0)) if checked.mark else None

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pregon.spark.options import BY_ID
 from pregon.spark.pipelines.alerts import AlertRules, alerts_of_batch, next_baseline
+from pregon.spark.pipelines.failing import batch_errors_as_ours
 from pregon.spark.pipelines.inputs import Place
 from pregon.spark.pipelines.traffic import traffic
 
@@ -70,11 +71,12 @@ class Alerting:
         """Publish what is unusual in the windows of a batch, and keep what the next one is compared with."""
         closed.persist()
         try:
-            before = self.baselines.before(closed.sparkSession, batch)
-            rows = alerts_of_batch(closed, before, self.rules)
-            options = {**self.writing, "producer": PRODUCER, "idempotence": BY_ID}
-            rows.write.format("pregon").mode("append").options(**options).save()
-            self.baselines.keep(batch, next_baseline(closed, before, self.rules))
+            with batch_errors_as_ours():
+                before = self.baselines.before(closed.sparkSession, batch)
+                rows = alerts_of_batch(closed, before, self.rules)
+                options = {**self.writing, "producer": PRODUCER, "idempotence": BY_ID}
+                rows.write.format("pregon").mode("append").options(**options).save()
+                self.baselines.keep(batch, next_baseline(closed, before, self.rules))
         finally:
             closed.unpersist()
 

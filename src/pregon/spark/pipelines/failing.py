@@ -18,6 +18,7 @@ from pregon.errors import BY_CODE, PregonError, StoreFailed
 _OURS = re.compile(r"\bpregon\.errors\.\w+\.(\w+): ([^\n]+)")
 _BY_NAME = {error.__name__: error for error in BY_CODE.values()}
 _NO_SPACE = re.compile(r"No space left on device|DiskOutOfSpace")
+_INTERRUPTED = re.compile(r"\bjava\.[\w.]*Interrupt\w*")
 _JAVA_NAME = re.compile(r"^(?:[a-z]\w*\.)+[A-Z][\w$]*: ")
 _CAUSED_BY = "Caused by: "
 _LINE_CHARACTERS_MAX = 500
@@ -31,6 +32,23 @@ def spark_errors_as_ours() -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise find_cause(str(error)) from error
+
+
+@contextmanager
+def batch_errors_as_ours() -> Iterator[None]:
+    """The same for what a stream does with a batch, where what was the cause is left out.
+
+    Spark looks in the text of what failed for an interruption, with a pattern for which a page of Java is too long: its
+    stack overflows, and that is a thousand lines in the terminal.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        said = str(error)
+        if _INTERRUPTED.search(said):
+            # The query is being stopped: Spark has to see that.
+            raise
+        raise find_cause(said) from None
 
 
 def find_cause(said: str) -> PregonError:
