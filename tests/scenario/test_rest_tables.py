@@ -265,6 +265,18 @@ def test_a_range_has_its_first_and_its_last(http: httpx.Client, long_topic: str,
     assert seqs_by_pyarrow(answer.content) == list(expected)
 
 
+def test_a_range_has_the_columns_that_were_asked_for_and_its_numbers(http: httpx.Client, long_topic: str) -> None:
+    answer = http.get(f"/v1/topics/{long_topic}/batches?from=3&to=4&columns=body,producer")
+    refused = http.get(f"/v1/topics/{long_topic}/batches?columns=body,cuerpo")
+
+    table = pa.ipc.open_stream(answer.content).read_all()
+    require_problem(refused, 400, "bad_request")
+    assert set(table.column_names) == {"body", "producer", "seq"}
+    assert table.column("seq").to_pylist() == [3, 4]
+    assert table.column("body").to_pylist() == [b"3", b"4"]
+    assert "cuerpo" in refused.json()["detail"]
+
+
 def test_a_topic_whose_beginning_was_removed_begins_later(http: httpx.Client, topic: str) -> None:
     http.post("/v1/topics", json={"name": topic, "retention": {"when_acknowledged": True}})
     http.post(f"/v1/topics/{topic}/subscriptions", json={"subscriber": "s"})

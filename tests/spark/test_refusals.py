@@ -17,7 +17,6 @@ from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess
 
 from pregon import Client
-from pregon.clock import parse_us
 
 from .tables import Reading, address, publish, read
 
@@ -157,7 +156,7 @@ def test_a_query_that_asks_for_fewer_topics_than_before_goes_on_with_those(
     spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
 ) -> None:
     publish(client, topic, 9)
-    place = {"next": 4, "since": parse_us(client.show("topic", topic)["created_at"])}
+    place = {"next": 4, "since": client.show("topic", topic)["created_us"]}
     checkpoint_at(tmp_path / "checkpoint", {f"{topic}.other": place, topic: place})
 
     rows = Reading(spark, hub, tmp_path, subscribe=topic).run()
