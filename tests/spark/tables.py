@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,6 +111,20 @@ class Following:
             return set(rows) <= set(self.seen)
 
         wait_until(has_read, f"{rows} were read", 120)
+
+
+def checkpoint_at(folder: Path, offset: Any) -> Path:
+    """A checkpoint whose first batch is done and ended there."""
+    for part, lines in (("offsets", ['{"batchWatermarkMs":0}', json.dumps(offset)]), ("commits", ["{}"])):
+        (folder / part).mkdir(parents=True)
+        (folder / part / "0").write_text("\n".join(["v1", *lines]))
+    (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    return folder
+
+
+def place_in(client: Client, topic: str, next_seq: int) -> dict[str, int]:
+    """What an offset says of a topic that was read up to a message."""
+    return {"next": next_seq, "since": client.show("topic", topic)["created_us"]}
 
 
 def forget_some(client: Client, topic: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import uuid
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +17,7 @@ from scenario.hub_process import HubProcess
 
 from pregon import Client
 
-from .tables import Reading, address, publish, read
+from .tables import Reading, address, checkpoint_at, place_in, publish, read
 
 LINES_MAX = 60
 """Spark adds the lines of Python that led there, and for a stream its plan."""
@@ -121,15 +120,6 @@ def test_columns_that_a_table_does_not_have_are_refused_before_anything_is_read(
     assert DRIFT[columns] in sentence(of_stream)
 
 
-def checkpoint_at(folder: Path, offset: Any) -> Path:
-    """A checkpoint whose first batch is done and ended there."""
-    for part, lines in (("offsets", ['{"batchWatermarkMs":0}', json.dumps(offset)]), ("commits", ["{}"])):
-        (folder / part).mkdir(parents=True)
-        (folder / part / "0").write_text("\n".join(["v1", *lines]))
-    (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
-    return folder
-
-
 CHECKPOINTS: dict[str, tuple[Any, str]] = {
     "of another table": ({"traces": {"next": 5, "since": 0}}, "is of a query that read traces, which this one does"),
     "of another source": (7, "is not one of this source, or is damaged: begin with another location"),
@@ -156,7 +146,7 @@ def test_a_query_that_asks_for_fewer_topics_than_before_goes_on_with_those(
     spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
 ) -> None:
     publish(client, topic, 9)
-    place = {"next": 4, "since": client.show("topic", topic)["created_us"]}
+    place = place_in(client, topic, 4)
     checkpoint_at(tmp_path / "checkpoint", {f"{topic}.other": place, topic: place})
 
     rows = Reading(spark, hub, tmp_path, subscribe=topic).run()
@@ -167,11 +157,11 @@ def test_a_query_that_asks_for_fewer_topics_than_before_goes_on_with_those(
 def test_bodies_that_are_no_reports_are_left_out_of_their_tables(spark: SparkSession, make_hub: MakeHub) -> None:
     hub = make_hub().start()
     request = {"ended_at": "2026-11-16T10:00:00Z", "service": "squares", "attempts": 1, "outcome": "answered"}
-    shown = {"stamp": "1:1", "received_us": 1_794_000_000_000_000, "delivered_us": 1_794_000_000_000_001}
+    shown = ["1:1", 1_794_000_000_000_000, 1_794_000_000_000_001]
     report = {"group": "g", "member": 1, "name": "ana", "rows": [shown]}
     poison = [b"\xff\xfe", b"poison", b"{}", b"[]", b"7", b'{"ended_at": 7, "rows": 7}']
     requests = [*poison, as_bytes(request, attempts=10**11), as_bytes(request, ended_at="soon"), as_bytes(request)]
-    reports = [*poison, as_bytes(report, member=10**20), as_bytes(report, rows=[{"stamp": 1}]), as_bytes(report)]
+    reports = [*poison, as_bytes(report, member=10**20), as_bytes(report, rows=[shown, [1]]), as_bytes(report)]
     with hub.client() as client:
         for topic, bodies in (("pregon.requests", requests), ("pregon.deliveries", reports)):
             for body in bodies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.errors import PySparkException
@@ -11,8 +12,11 @@ from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess, wait_until
 
 from pregon import Client
+from pregon.spark.options import read_options
+from pregon.spark.schemas import schema_of
+from pregon.spark.stream_reader import StreamReader
 
-from .tables import Following, Reading, forget_some, publish, refusal
+from .tables import Following, Reading, address, checkpoint_at, forget_some, place_in, publish, refusal
 
 
 def numbers(rows: list[object]) -> list[int]:
@@ -57,14 +61,28 @@ def test_a_pattern_takes_up_new_topics_and_lets_deleted_ones_go_while_it_runs(
     assert sorted(following.seen) == sorted([*first, *second, *((b, seq) for seq in range(1, 6)), (empty, 1)])
 
 
+class Behind(NamedTuple):
+    """Two streams that have read the first five messages of a topic: one that must have all, one that need not."""
+
+    strict: Reading
+    lenient: Reading
+
+
+def behind(spark: SparkSession, hub: HubProcess, client: Client, topic: str, folder: Path) -> Behind:
+    """The streams, with the messages that they have read."""
+    publish(client, topic, 5)
+    for name in Behind._fields:
+        checkpoint_at(folder / name / "checkpoint", {topic: place_in(client, topic, 6)})
+    return Behind(
+        Reading(spark, hub, folder / "strict", subscribe=topic),
+        Reading(spark, hub, folder / "lenient", subscribe=topic, failOnDataLoss="false"),
+    )
+
+
 def test_a_topic_that_was_made_again_is_not_taken_for_the_old_one(
     spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path
 ) -> None:
-    publish(client, topic, 5)
-    strict = Reading(spark, hub, tmp_path / "strict", subscribe=topic)
-    lenient = Reading(spark, hub, tmp_path / "lenient", subscribe=topic, failOnDataLoss="false")
-    strict.run()
-    lenient.run()
+    strict, lenient = behind(spark, hub, client, topic, tmp_path)
 
     client.delete("topic", topic)
     publish(client, topic, 8)
@@ -75,25 +93,28 @@ def test_a_topic_that_was_made_again_is_not_taken_for_the_old_one(
     assert numbers(lenient.run()) == list(range(1, 9))
 
 
-def test_what_retention_removed_stops_a_stream_unless_it_may_go_on(
-    spark: SparkSession, make_hub: MakeHub, tmp_path: Path
+def test_what_retention_removed_stops_a_stream_unless_it_may_go_on_and_is_told(
+    spark: SparkSession, make_hub: MakeHub, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     hub = make_hub(maintenance_every_ms="100").start()
-    strict = Reading(spark, hub, tmp_path / "strict", subscribe="t")
-    lenient = Reading(spark, hub, tmp_path / "lenient", subscribe="t", failOnDataLoss="false")
+    options = read_options({"hub": address(hub), "subscribe": "t", "failondataloss": "false"})
     with hub.client() as client:
-        publish(client, "t", 5)
-        strict.run()
-        lenient.run()
+        strict, lenient = behind(spark, hub, client, "t", tmp_path)
         publish(client, "t", 500, first=6)
         tail = forget_some(client, "t")
 
         with pytest.raises(PySparkException) as caught:
             strict.run()
         rows = lenient.run()
+        # What Spark does in a process of its own, whose log is the terminal.
+        reader = StreamReader(options, schema_of("messages"))
+        reader.latestOffset({"t": place_in(client, "t", 6)}, reader.getDefaultReadLimit())
+        reader.stop()
 
-    assert f"6 to {tail - 1} of t were removed by its retention" in refusal(caught)
+    lost = f"6 to {tail - 1} of t were removed by its retention"
+    assert lost in refusal(caught)
     assert numbers(rows) == list(range(tail, 506))
+    assert f"{lost}; the query goes on because failOnDataLoss is false" in caplog.text
 
 
 def test_a_stream_that_reads_as_a_subscriber_is_waited_for_and_accounted(

@@ -17,9 +17,9 @@ from pregon.spark.pipelines.figures import (
 )
 from pregon.spark.pipelines.reconciliation import ACCEPTANCE, FORGOTTEN, NO_ACCEPTANCE, TOO_EARLY
 from pregon.spark.report.charts import traffic_chart
-from pregon.spark.report.page import POLICY, SCRIPT, STYLE, describe, render_page
+from pregon.spark.report.page import POLICY, SCRIPT, SECTIONS, STYLE, describe, render_page
 from pregon.spark.report.reasons import spoken_reason
-from pregon.spark.report.words import number, size_bytes, span_ms
+from pregon.spark.report.words import number, plain, size_bytes, span_ms
 
 from .pipeline_figures import HOSTILE, all_figures, made_of, published
 
@@ -178,6 +178,15 @@ def test_a_hub_without_subscriptions_is_not_praised() -> None:
 
     assert "Nothing was accepted for anybody" in read(page).text
     assert 'class="tile plain"' in page
+
+
+def test_the_answers_of_the_steps_can_be_shown_on_any_terminal() -> None:
+    sections = [SECTIONS[step](figures) for step, (_, figures) in all_figures().items()]
+
+    answers = [plain(text) for section in sections for text in section.answer]
+
+    assert "576,000 deliveries of 2 topics to 3 subscribers" in answers
+    assert [answer for answer in answers if not answer.isprintable()] == []
 
 
 def test_a_language_that_the_report_does_not_speak_is_refused() -> None:

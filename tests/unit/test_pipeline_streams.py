@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from pregon.errors import BadRequest
 from pregon.spark.pipelines.inputs import Place
 from pregon.spark.pipelines.results import Results
-from pregon.spark.pipelines.streaming import Counted, Progress, check_stream, find_progress, save_progress
+from pregon.spark.pipelines.streaming import (
+    Counted,
+    Progress,
+    check_stream,
+    find_progress,
+    follow_streams,
+    save_progress,
+)
 
 
 def batch(number: int, rows: int, read: dict[str, int], there: dict[str, int] | None) -> dict[str, Any]:
@@ -28,6 +35,41 @@ def batch(number: int, rows: int, read: dict[str, int], there: dict[str, int] | 
         "processedRowsPerSecond": 123.456,
         "sources": [source],
     }
+
+
+class Query:
+    """A query whose first batch ends while it is being stopped."""
+
+    name = "archive"
+
+    def __init__(self) -> None:
+        self.isActive = True
+        self.status = {"isTriggerActive": True}
+        self.recentProgress: list[dict[str, Any]] = []
+
+    def awaitTermination(self, _timeout_s: int) -> bool:
+        """Wait for the batch."""
+        self.status["isTriggerActive"] = False
+        self.recentProgress = [batch(0, 10, {"a": 11}, {"a": 11})]
+        return False
+
+    def stop(self) -> None:
+        """Stop."""
+        self.isActive = False
+
+    def exception(self) -> None:
+        """It has not failed."""
+
+
+def test_a_batch_that_ends_while_the_stream_is_being_stopped_is_told_of() -> None:
+    query = Query()
+    told: list[list[Progress]] = []
+
+    seen = follow_streams([cast(Any, query)], lambda: True, told.append)
+
+    assert [one.rows for one in seen] == [10]
+    assert told == [seen]
+    assert not query.isActive
 
 
 def test_rows_of_a_batch_that_is_told_again_are_counted_once() -> None:

@@ -61,6 +61,13 @@ def test_an_even_axis_begins_at_zero_unless_something_is_below_it() -> None:
     assert "-40" in texts(below)
 
 
+def test_millions_are_short_enough_for_the_room_beside_the_axis() -> None:
+    drawn = draw(plot(Line("ours", [(0, 0), (1, 2_500_000)])))
+
+    assert "2.5M" in texts(drawn)
+    assert max(len(text) for text in texts(drawn) if text.endswith("M")) <= 7
+
+
 def test_the_same_plot_has_the_same_bytes() -> None:
     lines = [Line("ours", [(1, 1.23456789), (3, 2.0)]), Line("theirs", [(1, 3.0), (3, 4.0)])]
 

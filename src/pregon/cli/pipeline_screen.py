@@ -77,8 +77,9 @@ class RunScreen:
             show_json({**msgspec.to_builtins(made), "is_right": ended.outcome.is_right, "figures": figures})
             return
         from pregon.spark.report.page import SECTIONS
+        from pregon.spark.report.words import plain
 
-        answer = tell(*SECTIONS[made.step](ended.outcome.figures).answer)
+        answer = plain(tell(*SECTIONS[made.step](ended.outcome.figures).answer))
         rows = sum(made.rows.values())
         mark = "[green]✓[/]" if ended.outcome.is_right else "[bold red]✗[/]"
         counted = tell(f"{rows:,} rows", f"{rows:,} filas")

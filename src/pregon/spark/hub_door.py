@@ -23,13 +23,25 @@ import pyarrow as pa
 from pregon.client.calls import busy_delay_ms
 from pregon.client.destination import Destination
 from pregon.clock import monotonic_ms
-from pregon.errors import AnswerMalformed, HubBusy, HubUnreachable, Unavailable, error_from_code
+from pregon.errors import (
+    AnswerMalformed,
+    BadRequest,
+    HubBusy,
+    HubUnreachable,
+    NotFound,
+    Unavailable,
+    VersionUnknown,
+    error_from_code,
+)
 from pregon.version import __version__
 
 QUIET_S_MAX = 30.0
 """A connection on which nothing moves for so long is given up."""
 _DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
 _PROBLEM_BYTES_MAX = 64 * 1024
+TRACES_PATH, TRACE_ID_PATH, SUBSCRIPTIONS_PATH = "/v1/traces/batches", "/v1/traces/id", "/v1/subscriptions/batches"
+_TABLES = frozenset({TRACES_PATH, TRACE_ID_PATH, SUBSCRIPTIONS_PATH})
+"""What is there in every hub that has it at all."""
 T = TypeVar("T")
 _BROKEN = (OSError, http.client.HTTPException, pa.ArrowException)
 
@@ -63,7 +75,7 @@ class HubDoor:
     def stream(
         self, path: str, query: Mapping[str, Any], headers: Mapping[str, str] | None = None
     ) -> Iterator[tuple[Mapping[str, str], Iterator[pa.RecordBatch]]]:
-        """An Arrow stream: what its header says, and its batches as they come."""
+        """An Arrow stream: what its header says, and its batches as they come; raises VersionUnknown."""
         with self._asked("GET", path, query, headers=headers) as answer:
             said = {name.lower(): value for name, value in answer.getheaders()}
             yield said, self._batches(answer)
@@ -71,12 +83,17 @@ class HubDoor:
     def _batches(self, answer: http.client.HTTPResponse) -> Iterator[pa.RecordBatch]:
         try:
             with pa.ipc.open_stream(answer) as reader:
-                yield from reader
+                batches = iter(reader)
+                while (batch := next(batches, None)) is not None:
+                    yield batch
         except _BROKEN as error:
             raise self._unreachable(error) from error
 
     def _decoded(self, answer: http.client.HTTPResponse) -> Any:
-        body = answer.read(_DOCUMENT_BYTES_MAX)
+        try:
+            body = answer.read(_DOCUMENT_BYTES_MAX)
+        except _BROKEN as error:
+            raise self._unreachable(error) from error
         try:
             return msgspec.json.decode(body) if body else None
         except msgspec.DecodeError as error:
@@ -94,13 +111,16 @@ class HubDoor:
         """The answer to a request; the connection is only used again if it was read to its end."""
         is_whole = False
         try:
-            answer = self._answer(method, path, query, body, headers)
-            if answer.status >= 300:
-                raise self._problem(answer)
+            try:
+                answer = self._answer(method, path, query, body, headers)
+                problem = self._problem(answer) if answer.status >= 300 else None
+            except _BROKEN as error:
+                raise self._unreachable(error) from error
+            if problem is not None:
+                raise self._explained(problem, path)
+            # What who reads it does wrong is its own: only `_decoded` and `_batches` know what broke on the way.
             yield answer
             is_whole = answer.isclosed()
-        except _BROKEN as error:
-            raise self._unreachable(error) from error
         finally:
             if not is_whole:
                 self.close()
@@ -149,6 +169,16 @@ class HubDoor:
                 return HubBusy(f"{what}: the hub, or a proxy before it, cannot now")
             return AnswerMalformed(f"{what}: this is not a hub, or not its address")
         return error_from_code(problem.code, problem.detail)
+
+    def _explained(self, problem: Exception, path: str) -> Exception:
+        """What a hub says that does not know yet what is asked of it, in words that help."""
+        is_old = isinstance(problem, NotFound) and path in _TABLES
+        if is_old or (isinstance(problem, BadRequest) and "unknown field" in str(problem)):
+            return VersionUnknown(
+                f"{self._destination.hub} does not know {path} as this package asks for it: it is older than "
+                f"{__version__}; upgrade the hub"
+            )
+        return problem
 
     def _unreachable(self, error: BaseException) -> HubUnreachable:
         reason = re.sub(r"\s+", " ", str(error) or type(error).__name__)[:200]

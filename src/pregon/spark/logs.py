@@ -24,7 +24,7 @@ from pregon.clock import format_us, monotonic_ms, parse_us
 from pregon.errors import DataLost, NotFound, Unavailable
 from pregon.limits import INTEGER_MAX, LIST_ROWS_MAX
 from pregon.model.group import DELIVERIES_TOPIC
-from pregon.spark.hub_door import HubDoor, patiently, topic_path
+from pregon.spark.hub_door import SUBSCRIPTIONS_PATH, TRACE_ID_PATH, TRACES_PATH, HubDoor, patiently, topic_path
 from pregon.spark.offsets import Ends, Span
 from pregon.spark.options import SourceOptions
 from pregon.spark.rows import columns_of, decoded
@@ -37,7 +37,6 @@ TOPIC_OF = {REQUESTS: REQUESTS_TOPIC, GROUP_DELIVERIES: DELIVERIES_TOPIC}
 """The topics whose bodies are a table of their own."""
 _FEW_TOPICS = 8
 """So many are asked for one by one; for more, all are listed."""
-_TRACES_PATH, _TRACE_ID_PATH = "/v1/traces/batches", "/v1/traces/id"
 
 
 class Logs:
@@ -91,7 +90,7 @@ class Logs:
                 return
 
     def _trace_ends(self) -> Ends:
-        with self._door.stream(_TRACES_PATH, {"from": INTEGER_MAX}) as (said, batches):
+        with self._door.stream(TRACES_PATH, {"from": INTEGER_MAX}) as (said, batches):
             for _ in batches:
                 pass
         head = int(said["pregon-head-id"])
@@ -101,7 +100,7 @@ class Logs:
     def seq_at(self, name: str, at_us: int) -> int:
         """The first row of a log at a time or later; the next one to come if there is none."""
         is_traces = self._options.table == TRACES
-        path = _TRACE_ID_PATH if is_traces else f"{topic_path(TOPIC_OF.get(name, name))}/seq"
+        path = TRACE_ID_PATH if is_traces else f"{topic_path(TOPIC_OF.get(name, name))}/seq"
         query = {"time": format_us(at_us)}
         found = patiently(lambda: self._door.document(path, query), self._options.timeout_ms)
         return int(found["id" if is_traces else "seq"])
@@ -175,7 +174,7 @@ class SpanReader:
     def _traces(self) -> Iterator[pa.RecordBatch]:
         span, begun = self._span, self._next
         rows = 0
-        with self._door.stream(_TRACES_PATH, {"from": self._next, "to": span.last}) as (said, batches):
+        with self._door.stream(TRACES_PATH, {"from": self._next, "to": span.last}) as (said, batches):
             tail = int(said["pregon-tail-id"])
             if tail > self._next:
                 self._lose(min(tail - 1, span.last), "they were older than the hub keeps them")
@@ -191,7 +190,7 @@ class SpanReader:
             self._lose(span.last, f"{missing} of them were forgotten while they were read")
 
     def _trace_tail(self) -> int:
-        with self._door.stream(_TRACES_PATH, {"from": INTEGER_MAX}) as (said, batches):
+        with self._door.stream(TRACES_PATH, {"from": INTEGER_MAX}) as (said, batches):
             for _ in batches:
                 pass
         return int(said["pregon-tail-id"])
@@ -217,7 +216,7 @@ def subscriptions(options: SourceOptions, schema: pa.Schema) -> Iterator[pa.Reco
     """The accounting of every subscription, as the hub has it now."""
     door = HubDoor(options.destination())
     try:
-        with door.stream("/v1/subscriptions/batches", {}) as (_, batches):
+        with door.stream(SUBSCRIPTIONS_PATH, {}) as (_, batches):
             for batch in batches:
                 yield columns_of(batch, schema, "")
     finally:

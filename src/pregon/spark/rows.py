@@ -13,16 +13,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
+from msgspec import Meta
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pregon.clock import parse_us
 from pregon.errors import PregonError, SettingsInvalid
-from pregon.model.group import DeliveryRow
+from pregon.limits import INTEGER_MAX
 from pregon.spark.schemas import GROUP_DELIVERIES, REQUESTS, TABLES, schema_of
 
 log = logging.getLogger("pregon.spark")
@@ -81,13 +82,28 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
+_Long = Annotated[int, Meta(ge=0, le=INTEGER_MAX)]
+_Int = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+_Instant = Annotated[int, Meta(ge=0, le=253_402_300_799_999_999)]
+"""What fits into the columns: a number that does not is no row, and stops nobody else's."""
+
+
+class _Shown(msgspec.Struct, array_like=True):
+    """A row of a report, as `model.group.DeliveryRow`, and what fits into its columns."""
+
+    stamp: str
+    received_us: _Instant
+    delivered_us: _Instant
+    waited_for: str = ""
+
+
 class _Report(msgspec.Struct):
     """What a member says that it was shown."""
 
     group: str
-    member: int
+    member: _Long
     name: str
-    rows: list[DeliveryRow]
+    rows: list[_Shown]
 
 
 class _Request(msgspec.Struct):
@@ -101,7 +117,7 @@ class _Request(msgspec.Struct):
     load: float = 0.0
     waited_ms: float = 0.0
     worked_ms: float = 0.0
-    attempts: int = 0
+    attempts: _Int = 0
     outcome: str = ""
     durable_id: str = ""
 
@@ -142,10 +158,17 @@ assert set(_DECODERS) < set(TABLES)
 def decoded(table: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The rows of a table that are in the bodies of messages."""
     decode = _DECODERS[table]
+    wanted = schema.names
     rows: list[dict[str, Any]] = []
+    poison: list[tuple[int, str]] = []
     for seq, body in zip(batch.column("seq").to_pylist(), batch.column("body").to_pylist(), strict=True):
         try:
             rows += decode(seq, body)
-        except (msgspec.DecodeError, PregonError, UnicodeDecodeError, OverflowError) as error:
-            log.warning("message %d is no row of %s and is left out: %s", seq, table, str(error)[:200])
-    return pa.RecordBatch.from_pylist(rows, schema=schema)
+        except (ValueError, OverflowError, PregonError) as error:
+            poison.append((seq, str(error)))
+    if poison:
+        first, why = poison[0]
+        log.warning(
+            "%d messages are no rows of %s and are left out; the first is %d: %s", len(poison), table, first, why[:200]
+        )
+    return pa.RecordBatch.from_pylist([{name: row[name] for name in wanted} for row in rows], schema=schema)

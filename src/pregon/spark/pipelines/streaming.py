@@ -84,15 +84,21 @@ def follow_streams(
 ) -> list[Progress]:
     """Look at queries until they are to stop; how far they were then. Raises what one of them failed with."""
     counted = {query.name: Counted() for query in queries}
-    seen: list[Progress] = []
+
+    def look() -> list[Progress]:
+        found = [counted[query.name].look(query.name, query.recentProgress) for query in queries]
+        tell(found)
+        return found
+
     try:
         while not is_stopping():
             queries[0].awaitTermination(_LOOK_S)
-            seen = [counted[query.name].look(query.name, query.recentProgress) for query in queries]
-            tell(seen)
+            look()
             if not all(query.isActive for query in queries):
                 break
         _wait_between_batches(queries)
+        # The batches that ended meanwhile are told of too.
+        seen = look()
     finally:
         stop_streams(queries)
     for query in queries:

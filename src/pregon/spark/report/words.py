@@ -91,6 +91,11 @@ def number(value: float | None) -> str:
     return f"{int(value):,}".replace(",", _NARROW_SPACE)
 
 
+def plain(text: str) -> str:
+    """A text of the page for a terminal, which need not know how to show a narrow space."""
+    return text.replace(_NARROW_SPACE, ",")
+
+
 def span_ms(value: float | None) -> str:
     """A time of so many milliseconds, in the unit that makes it short."""
     if value is None:
