@@ -6,13 +6,15 @@ with its program, comes after the tests that have none, and finds in the fixture
 Promises:
 - Only programs of tests that are to run are run, each once, in a folder of its own.
 - What a program raises, its test raises.
+- Programs run from a process of their own: what tests change in the environment of theirs does not reach them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ def put_last(items: list[pytest.Item], folder: Path) -> None:
 def running(items: list[pytest.Item], folder_of: Callable[[str], Path]) -> Iterator[dict[Program, Future[Any]]]:
     """Begin with the programs of tests, in the order of the tests; those that did not begin are left out at the end."""
     programs = list(dict.fromkeys(program for item in items if (program := find_program(item)) is not None))
-    pool = ThreadPoolExecutor(1, "beside")
+    pool = ProcessPoolExecutor(1, get_context("spawn"))
     try:
         yield {program: pool.submit(program, folder_of(program.__name__)) for program in programs}
     finally:

@@ -90,14 +90,15 @@ class Inputs:
         return self._spark.createDataFrame(rows, schema_of(SUBSCRIPTIONS))
 
     @cached_property
-    def traces(self) -> DataFrame:
-        """Everything that happened, up to the subscriptions' time at least."""
+    def all_traces(self) -> DataFrame:
+        """Everything that happened in any topic, up to the subscriptions' time at least."""
         self.subscriptions  # noqa: B018 - they must be older than the traces.
-        return self._once(
-            system_table(self._spark, TRACES, source=self._place.source, archive=self._archive).where(
-                self._place.wants(f.col("topic"))
-            )
-        )
+        return self._once(system_table(self._spark, TRACES, source=self._place.source, archive=self._archive))
+
+    @cached_property
+    def traces(self) -> DataFrame:
+        """What happened in the topics that are wanted."""
+        return self.all_traces.where(self._place.wants(f.col("topic")))
 
     @cached_property
     def group_deliveries(self) -> DataFrame:

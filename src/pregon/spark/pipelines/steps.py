@@ -102,7 +102,8 @@ def run_service_levels(run: Run, folder: Path) -> Outcome:
 
 def run_reconciliation(run: Run, folder: Path) -> Outcome:
     """Every subscription."""
-    rows = write_table(reconciliation(run.inputs.traces, run.inputs.subscriptions), folder / "by_subscription")
+    # The traces of every topic: how far they go is told by the newest of all.
+    rows = write_table(reconciliation(run.inputs.all_traces, run.inputs.subscriptions), folder / "by_subscription")
     written = run.spark.read.parquet(str(folder / "by_subscription"))
     return Outcome(summarise_reconciliation(written), {"by_subscription": rows}, _accounting_sources(run))
 
