@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from pregon.client.sync import Client
 from pregon.clock import wall_us
 from pregon.errors import InternalError
 from pregon.model.ids import new_id
-from pregon.spark.hub_door import HubDoor, topic_path
+from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.options import BY_ID, SourceOptions
 from pregon.spark.outgoing import as_messages, by_topic, check_columns, pieces
 from pregon.spark.publication import Publication
@@ -102,7 +103,7 @@ def write_rows(
             for topic, some in by_topic(rows, options) if rows.num_rows else ():
                 messages = as_messages(some, options, wall_us())
                 if options.idempotence == BY_ID:
-                    _publish_by_id(door, topic, options.producer, messages, written)
+                    _publish_by_id(options, door, topic, messages, written)
                     continue
                 if topic not in publications:
                     publications[topic] = Publication(client, door, topic, session, has_ids=has_ids)
@@ -117,14 +118,17 @@ def write_rows(
     return written
 
 
-def _publish_by_id(door: HubDoor, topic: str, producer: str, messages: pa.RecordBatch, written: Written) -> None:
+def _publish_by_id(
+    options: SourceOptions, door: HubDoor, topic: str, messages: pa.RecordBatch, written: Written
+) -> None:
     """Publish rows that the hub knows by their ids, some at a time."""
     for piece in pieces(messages):
         for first in range(0, piece.num_rows, _ROWS_BY_ID):
             some = [_as_json(row) for row in piece.slice(first, _ROWS_BY_ID).to_pylist()]
-            answer = door.send(
-                "POST", f"{topic_path(topic)}/batches", {"messages": some}, {"Pregon-Producer": producer}
-            )
+            said = {"Pregon-Producer": options.producer}
+            send = partial(door.send, "POST", f"{topic_path(topic)}/batches", {"messages": some}, said)
+            # What is sent again after a lost answer is known by its ids, and counted as found.
+            answer = patiently(send, options.timeout_ms)
             found = int(answer.get("duplicates", 0))
             written.rows_found += found
             written.rows_sent += len(some) - found

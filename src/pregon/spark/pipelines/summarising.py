@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pregon.spark.pipelines import figures
+from pregon.spark.pipelines.causality import DUPLICATE
 from pregon.spark.pipelines.figures import tidy_ms, tidy_text
 from pregon.spark.pipelines.service_levels import UNACCEPTABLE, service_levels
 
@@ -136,9 +137,13 @@ def _discrepancy(row: Mapping[str, Any]) -> figures.Discrepancy:
 
 
 def summarise_causality(violations: DataFrame, summary: DataFrame) -> figures.CausalityFigures:
-    """Every violation, and the groups: those with violations first, then the largest."""
-    wrong = f.col("violations") + f.col("duplicates")
-    groups = summary.orderBy(f.desc(wrong), f.desc("deliveries"), "group").limit(figures.GROUPS_MAX).collect()
+    """Every violation, and the groups: those with violations first, then the largest.
+
+    What was shown again is in the table of the step and is no violation here: a member with two windows is shown all
+    of it twice, in order.
+    """
+    violations = violations.where(f.col("kind") != DUPLICATE)
+    groups = summary.orderBy(f.desc("violations"), f.desc("deliveries"), "group").limit(figures.GROUPS_MAX).collect()
     totals = summary.agg(f.count("*"), f.sum("messages"), f.sum("deliveries")).collect()[0]
     named = violations.orderBy("group", "delivered_at", "member", "message").limit(figures.VIOLATIONS_MAX).collect()
     return figures.CausalityFigures(
@@ -157,7 +162,7 @@ def _group(row: Mapping[str, Any]) -> figures.Group:
         messages=row["messages"] or 0,
         deliveries=row["deliveries"] or 0,
         members=row["members"] or 0,
-        violations=(row["violations"] or 0) + (row["duplicates"] or 0),
+        violations=row["violations"] or 0,
         unreported=row["unreported"] or 0,
         held_back=row["held_back"] or 0,
         after_mean=round(row["after_mean"] or 0.0, 3),

@@ -31,7 +31,6 @@ CLASSES: dict[str, Both] = {
 KINDS: dict[str, Both] = {
     "causal": ("before what it follows from", "antes de aquello de lo que depende"),
     "fifo": ("before an earlier one of its sender", "antes de uno anterior del mismo emisor"),
-    "duplicate": ("shown twice", "mostrado dos veces"),
     "silence": ("silence", "silencio"),
     "surge": ("surge", "aumento"),
     "drop": ("drop", "caída"),
