@@ -179,6 +179,15 @@ def test_rows_that_are_no_messages_are_refused_before_anything_is_sent(
         "need one column body": spark.sql("SELECT 'x' AS key"),
     }
 
+    by_id = {
+        "a row has no id": spark.sql("SELECT 'x' AS body, CAST(NULL AS STRING) AS id"),
+        "leave the column out": spark.sql("SELECT 'x' AS body, 'a' AS id, current_timestamp() AS published_at"),
+    }
+
+    for wanted, rows in by_id.items():
+        with pytest.raises(PySparkException) as caught:
+            write(rows, hub, topic=topic, idempotence="id")
+        assert wanted in refusal(caught)
     for wanted, rows in wrong.items():
         with pytest.raises(PySparkException) as caught:
             write(rows, hub, topic=topic)

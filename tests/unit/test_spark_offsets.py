@@ -19,6 +19,7 @@ from pregon.spark.offsets import (
     decode_offset,
     encode_offset,
     lost,
+    made_again,
     spans_between,
 )
 
@@ -100,9 +101,9 @@ def test_what_is_gone_is_said_in_words() -> None:
 
     assert found == [
         "5 to 8 of a were removed by its retention",
-        "b was deleted and made again: what was after 4 in the old one is gone",
-        "c ends at 2, but 4 had been read: its store was put back",
+        "c ends at 2, before 4, where it was to go on: was its store put back?",
     ]
+    assert made_again(start, ends) == ["b was deleted and made again: what was after 4 in the old one is gone"]
 
 
 def test_a_topic_that_was_made_again_is_read_from_its_oldest_message() -> None:

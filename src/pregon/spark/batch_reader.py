@@ -7,6 +7,7 @@ Promises:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,9 +18,11 @@ from pyspark.sql.types import StructType
 from pregon.errors import DataLost, NotFound
 from pregon.spark.logs import Logs, SpanReader, subscriptions
 from pregon.spark.offsets import Ends, Span, cut
-from pregon.spark.options import EARLIEST, LATEST, Offsets, SourceOptions, require_topics
+from pregon.spark.options import EARLIEST, LATEST, Numbers, Offsets, SourceOptions, require_topics
 from pregon.spark.rows import arrow_schema, joined
 from pregon.spark.schemas import MESSAGES, SUBSCRIPTIONS
+
+log = logging.getLogger("pregon.spark")
 
 ROWS_PER_TASK = 250_000
 BYTES_PER_TASK = 64 * 1024 * 1024
@@ -85,11 +88,21 @@ def planned_span(options: SourceOptions, logs: Logs, name: str, ends: Ends) -> S
         last = bound(options, logs, name, ends, options.ending, options.ending_us) - 1
     else:
         last = ends.head
-    if first < ends.tail <= last and isinstance(options.starting, Mapping):
-        what = f"{first} to {ends.tail - 1} of {name} are there no more"
+    for what in _missing(options, name, ends, first, last):
         if options.fails_on_data_loss:
-            raise DataLost(f"{what}: begin at {ends.tail}, or set the option failOnDataLoss to false")
+            raise DataLost(f"{what}. To read without that, set the option failOnDataLoss to false")
+        log.warning("%s; it is left out because failOnDataLoss is false", what)
     return Span(name, max(first, ends.tail), min(last, ends.head), ends.since)
+
+
+def _missing(options: SourceOptions, name: str, ends: Ends, first: int, last: int) -> Iterator[str]:
+    """What was asked for by its number and is not there, in words."""
+    if not options.is_of(name, ends.since):
+        yield f"{name} was deleted and made again since the offsets were made"
+    if isinstance(options.starting, Numbers) and first < ends.tail and first <= last:
+        yield f"{first} to {min(last, ends.tail - 1)} of {name} are there no more: it begins at {ends.tail}"
+    if isinstance(options.ending, Numbers) and first <= last and last > ends.head:
+        yield f"{max(first, ends.head + 1)} to {last} of {name} are not there: it ends at {ends.head}"
 
 
 def bound(options: SourceOptions, logs: Logs, name: str, ends: Ends, offsets: Offsets | None, at_us: int | None) -> int:

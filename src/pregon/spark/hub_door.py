@@ -39,6 +39,7 @@ QUIET_S_MAX = 30.0
 """A connection on which nothing moves for so long is given up."""
 _DOCUMENT_BYTES_MAX = 64 * 1024 * 1024
 _PROBLEM_BYTES_MAX = 64 * 1024
+_REST_BYTES_MAX = 4 * 1024
 TRACES_PATH, TRACE_ID_PATH, SUBSCRIPTIONS_PATH = "/v1/traces/batches", "/v1/traces/id", "/v1/subscriptions/batches"
 _TABLES = frozenset({TRACES_PATH, TRACE_ID_PATH, SUBSCRIPTIONS_PATH})
 """What is there in every hub that has it at all."""
@@ -86,6 +87,8 @@ class HubDoor:
                 batches = iter(reader)
                 while (batch := next(batches, None)) is not None:
                     yield batch
+            # The end of the answer, after Arrow's own: the connection can be used again.
+            answer.read(_REST_BYTES_MAX)
         except _BROKEN as error:
             raise self._unreachable(error) from error
 

@@ -150,7 +150,7 @@ class SpanReader:
         span, table = self._span, self._options.table
         topic = TOPIC_OF.get(span.log, span.log) if table != MESSAGES else span.log
         if not self._is_same(topic):
-            self._lose(span.last, f"{topic} was deleted, or deleted and made again")
+            self._lose(span.last, f"{topic} was deleted, or deleted and made again", may=bool(self._options.pattern))
             return
         query = {"from": self._next, "to": span.last, "columns": _served_columns(table, self._schema)}
         with self._door.stream(f"{topic_path(topic)}/batches", query) as (_, batches):
@@ -184,10 +184,11 @@ class SpanReader:
                 rows += batch.num_rows
                 self._next = batch.column("id")[-1].as_py() + 1
         missing = span.last - begun + 1 - rows
-        self._next = span.last + 1
         if missing and self._trace_tail() > begun:
             # Rows of private topics are hidden from who may not see them; but these may have been forgotten meanwhile.
+            self._next = begun
             self._lose(span.last, f"{missing} of them were forgotten while they were read")
+        self._next = span.last + 1
 
     def _trace_tail(self) -> int:
         with self._door.stream(TRACES_PATH, {"from": INTEGER_MAX}) as (said, batches):
@@ -195,13 +196,13 @@ class SpanReader:
                 pass
         return int(said["pregon-tail-id"])
 
-    def _lose(self, last: int, why: str) -> None:
+    def _lose(self, last: int, why: str, *, may: bool = False) -> None:
         """Rows up to a number are not there: raises DataLost, or says so and goes on after them."""
         first = min(self._next, last)
         what = f"{first} to {last} of {self._span.log} cannot be read: {why}"
-        if self._options.fails_on_data_loss:
+        if self._options.fails_on_data_loss and not may:
             raise DataLost(f"{what}. To go on without them, set the option failOnDataLoss to false")
-        log.warning("%s; they are left out because failOnDataLoss is false", what)
+        log.warning("%s; they are left out", what)
         self._next = last + 1
 
 

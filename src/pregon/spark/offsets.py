@@ -117,19 +117,28 @@ def place_in(place: Place | None, ends: Ends) -> Place:
     return Place(max(place.next, ends.tail), place.since)
 
 
+def made_again(start: Mapping[str, Place], ends: Mapping[str, Ends]) -> list[str]:
+    """Logs that are not those of which some was read, in words."""
+    return [
+        f"{name} was deleted and made again: what was after {place.next - 1} in the old one is gone"
+        for name, place in sorted(start.items())
+        if name in ends and ends[name].since != place.since
+    ]
+
+
 def lost(start: Mapping[str, Place], ends: Mapping[str, Ends]) -> list[str]:
-    """What is there no more of what was to be read, in words."""
+    """What is there no more of what was to be read of logs that are the same, in words."""
     found = []
     for name, place in sorted(start.items()):
         end = ends.get(name)
-        if end is None:
+        if end is None or end.since != place.since:
             continue
-        if end.since != place.since:
-            found.append(f"{name} was deleted and made again: what was after {place.next - 1} in the old one is gone")
-        elif place.next < end.tail:
+        if place.next < end.tail:
             found.append(f"{place.next} to {end.tail - 1} of {name} were removed by its retention")
         elif place.next > end.head + 1:
-            found.append(f"{name} ends at {end.head}, but {place.next - 1} had been read: its store was put back")
+            found.append(
+                f"{name} ends at {end.head}, before {place.next - 1}, where it was to go on: was its store put back?"
+            )
     return found
 
 

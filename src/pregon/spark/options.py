@@ -76,8 +76,14 @@ def _instant_us(name: str, text: str) -> int:
         raise _bad(name, text, "milliseconds since 1970, or a time with its zone: 2026-11-16T10:00:00Z") from error
 
 
-Offsets = str | Mapping[str, int]
-"""`earliest`, `latest`, or a number for each topic: -2 for earliest, -1 for latest."""
+class Numbers(dict[str, int]):
+    """A number for each topic, -2 for earliest, -1 for latest; and when the topic was made, where that was said."""
+
+    sinces: dict[str, int]
+
+
+Offsets = str | Numbers
+"""`earliest`, `latest`, or numbers."""
 
 
 def _offsets(name: str, text: str) -> Offsets:
@@ -88,7 +94,8 @@ def _offsets(name: str, text: str) -> Offsets:
         found = msgspec.json.decode(text.encode(), type=dict[str, int | dict[str, int]])
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise _bad(name, text, wanted) from error
-    offsets: dict[str, int] = {}
+    offsets = Numbers()
+    offsets.sinces = {topic: one["since"] for topic, one in found.items() if isinstance(one, dict) and "since" in one}
     for topic, number in found.items():
         # The Kafka connector names a partition; a topic here has one.
         plain = number.get("0", number.get("next", -3)) if isinstance(number, dict) else number
@@ -161,6 +168,11 @@ class SourceOptions:
         """Where the hub is, and what is shown there."""
         key = self.key or os.environ.get(KEY_VARIABLE, "")
         return find_destination(self.hub, key, self.ca or None, self.certificate or None)
+
+    def is_of(self, topic: str, since: int) -> bool:
+        """Whether the offsets are of a topic that was made then, as far as they say so."""
+        said = (one.sinces.get(topic) for one in (self.starting, self.ending) if isinstance(one, Numbers))
+        return all(one in (None, since) for one in said)
 
     def offsets_of(self, topic: str, which: Offsets) -> int | str:
         """Where a topic is to begin or to end: a number, or one of the two words."""
@@ -267,7 +279,7 @@ def _check_together(options: SourceOptions) -> None:
     ):
         if offsets is not None and instant is not None:
             raise SettingsInvalid(f"options {which}Offsets and {which}Timestamp are both given: keep one")
-        if isinstance(offsets, Mapping) and options.pattern:
+        if isinstance(offsets, Numbers) and options.pattern:
             raise SettingsInvalid(f"option {which}Offsets names topics, but a pattern may find others: use {EARLIEST}")
     if options.ending == EARLIEST:
         raise SettingsInvalid("option endingOffsets is earliest, which is before everything: use latest or numbers")

@@ -62,6 +62,8 @@ def check_columns(schema: StructType, options: SourceOptions) -> None:
         raise SettingsInvalid(
             "option idempotence is id, but the rows have no column id: add it, or leave the option out"
         )
+    if options.idempotence == BY_ID and "published_at" in names:
+        raise SettingsInvalid("option idempotence is id, and rows then cannot say published_at: leave the column out")
 
 
 def by_topic(batch: pa.RecordBatch, options: SourceOptions) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -16,12 +16,10 @@ Promises:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from pregon.client.calls import Published
 from pregon.client.sessions import publish_batch
 from pregon.client.sync import Client
 from pregon.errors import NotFound, NotRepeatable, SchemaMismatch, WrittenMeanwhile
@@ -83,21 +81,22 @@ class Publication:
     def _resume(self) -> None:
         """Find what earlier attempts have stored, and where to go on."""
         while True:
-            next_number, batches = self._read_session()
-            for batch in batches:
-                self._stored.update(digests(batch, has_ids=self._has_ids))
+            next_number, stored = self._read_session(1, has_ids=self._has_ids)
+            self._stored.update(stored)
             self._number = next_number
             if next_number <= BATCHES_PER_SESSION:
                 return
             self._series += 1
 
-    def _read_session(self) -> tuple[int, list[pa.RecordBatch]]:
+    def _read_session(self, first: int, *, has_ids: bool) -> tuple[int, list[bytes]]:
+        """The number of the next batch of the session, and the digests of what is stored from one on, in order."""
         path = f"{topic_path(self._topic)}/sessions/{quote(self._name, safe='')}"
         headers = {"Pregon-Producer": self._client.default_producer}
 
-        def ask() -> tuple[int, list[pa.RecordBatch]]:
-            with self._door.stream(path, {}, headers) as (said, batches):
-                return int(said["pregon-next-number"]), list(batches)
+        def ask() -> tuple[int, list[bytes]]:
+            with self._door.stream(path, {"from": first}, headers) as (said, batches):
+                found = [digest for batch in batches for digest in digests(batch, has_ids=has_ids)]
+                return int(said["pregon-next-number"]), found
 
         try:
             return patiently(ask, self._client.timeout_ms)
@@ -136,7 +135,7 @@ class Publication:
             published = publish_batch(self._client, self._topic, self._client.default_producer, batch, place)
         except SchemaMismatch as error:
             raise SchemaMismatch(f"{error} ({_named(batch, str(error))}); nothing of this batch was stored") from error
-        if published.duplicate and not self._is_mine(batch, published):
+        if published.duplicate and not self._is_mine(batch):
             raise WrittenMeanwhile(
                 f"another attempt of this task has written batch {self._number} of {self._name} to {self._topic}: "
                 "the next attempt leaves out what is stored"
@@ -144,18 +143,10 @@ class Publication:
         self._number += 1
         self.rows_sent += batch.num_rows
 
-    def _is_mine(self, batch: pa.RecordBatch, published: Published) -> bool:
-        """Whether what is stored under the number is this batch, whose answer was lost on the way."""
-        _, stored = self._read_session()
-        first, last = published.seq, published.seq + batch.num_rows - 1
-        found = [row for one in stored for row in _rows_between(one, first, last)]
-        return found == digests(batch, has_ids=True)
-
-
-def _rows_between(batch: pa.RecordBatch, first: int, last: int) -> Iterator[bytes]:
-    for seq, digest in zip(batch.column("seq").to_pylist(), digests(batch, has_ids=True), strict=True):
-        if first <= seq <= last:
-            yield digest
+    def _is_mine(self, batch: pa.RecordBatch) -> bool:
+        """Whether what is stored under the number, and after it, is this batch, whose answer was lost on the way."""
+        next_number, stored = self._read_session(self._number, has_ids=True)
+        return next_number == self._number + 1 and stored == digests(batch, has_ids=True)
 
 
 def _named(batch: pa.RecordBatch, error: str) -> str:

@@ -29,7 +29,18 @@ from pregon.errors import AckBeyondHead, AlreadyExists, DataLost, NotFound, Sett
 from pregon.spark.batch_reader import SpanPartition, bound, read_partition, require_named
 from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.logs import TOPIC_OF, Logs
-from pregon.spark.offsets import Ends, Offset, Place, advance, cut, decode_offset, encode_offset, lost, spans_between
+from pregon.spark.offsets import (
+    Ends,
+    Offset,
+    Place,
+    advance,
+    cut,
+    decode_offset,
+    encode_offset,
+    lost,
+    made_again,
+    spans_between,
+)
 from pregon.spark.options import LATEST, SourceOptions, require_topics
 from pregon.spark.rows import arrow_schema
 from pregon.spark.schemas import MESSAGES, SUBSCRIPTIONS, TRACES
@@ -40,6 +51,9 @@ T = TypeVar("T")
 
 LOOK_MS = 100
 """How long what the hub has is taken as known."""
+_GONE_KEPT_MAX = 1_000
+"""Topics that are gone, and stay in the offset."""
+_TOLD_MAX = 1_000
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -127,6 +141,7 @@ class _Driver:
         self._is_fixed = False
         self._told: set[str] = set()
         self._acked: Offset = {}
+        self._is_subscribed = False
 
     def close(self) -> None:
         """Give the connections back."""
@@ -155,6 +170,7 @@ class _Driver:
         }
         self._require_whole(offset, ends)
         self._subscribe(offset)
+        self._is_subscribed = True
         return offset
 
     def latest(self, start: Offset, rows_max: int | None) -> Offset:
@@ -163,10 +179,15 @@ class _Driver:
         self._require_whole(start, ends)
         self._notice_gone(start, ends)
         found = advance(start, ends, rows_max)
-        self._subscribe({name: place for name, place in found.items() if _is_new(name, place, start)})
-        # One that is gone stays in the offset of a query that names it, so that its coming back is noticed.
-        kept = {name: place for name, place in start.items() if name not in found and not self._options.pattern}
-        return {**kept, **found}
+        fresh = {name: place for name, place in found.items() if _is_new(name, place, start)}
+        self._notice_late(fresh)
+        # A query that goes on subscribes again where somebody has deleted that meanwhile.
+        known = {} if self._is_subscribed else {name: start[name] for name in found.keys() - fresh.keys()}
+        self._subscribe({**known, **fresh})
+        self._is_subscribed = True
+        # One that is gone stays in the offset, so that it is known if it comes back, and told from another of its name.
+        gone = sorted(start.keys() - found.keys())[:_GONE_KEPT_MAX]
+        return {**{name: start[name] for name in gone}, **found}
 
     def _require_ours(self, start: Offset) -> Offset:
         """What a checkpoint has of the logs that this query reads; raises SettingsInvalid if it has only others."""
@@ -179,14 +200,24 @@ class _Driver:
     def _require_whole(self, start: Offset, ends: dict[str, Ends]) -> None:
         for what in lost(start, ends):
             self._lose(what)
+        for what in made_again(start, ends):
+            # Who asks for whatever there is of a kind has topics come and go.
+            if self._options.pattern:
+                self._tell(f"{what}; what was read of it before stays read")
+            else:
+                self._lose(what)
+
+    def _notice_late(self, fresh: Offset) -> None:
+        for name, place in fresh.items():
+            if place.first > 1:
+                self._tell(f"1 to {place.first - 1} of {name} were removed before this query first saw it")
 
     def _notice_gone(self, start: Offset, ends: dict[str, Ends]) -> None:
         for name in sorted(start.keys() - ends.keys()):
             if self._options.table == MESSAGES and not self._options.pattern:
                 self._lose(f"the topic {name} was deleted")
-            elif name not in self._told:
-                self._told.add(name)
-                log.warning("the topic %s was deleted; what was read of it before stays read", name)
+            else:
+                self._tell(f"the topic {name} is not there; what was read of it before stays read")
 
     def _lose(self, what: str) -> None:
         if self._options.fails_on_data_loss:
@@ -194,9 +225,15 @@ class _Driver:
                 f"{what}. To go on without that, set the option failOnDataLoss to false; so that it does not happen "
                 "again, read with the option subscriber: the hub then keeps what the stream has not read"
             )
+        self._tell(f"{what}; the query goes on because failOnDataLoss is false")
+
+    def _tell(self, what: str) -> None:
+        """Say it once, as far as that can be remembered."""
         if what not in self._told:
+            if len(self._told) >= _TOLD_MAX:
+                self._told.clear()
             self._told.add(what)
-            log.warning("%s; the query goes on because failOnDataLoss is false", what)
+            log.warning("%s", what)
 
     # Acknowledging.
 
@@ -228,7 +265,10 @@ class _Driver:
         """Acknowledge, or mark, what is dealt with."""
         options = self._options
         for name, place in end.items():
-            if place.next <= 1 or self._acked.get(name) == place:
+            ends = self._ends.get(name)
+            # One that was made again meanwhile has other messages under these numbers.
+            is_other = ends is not None and ends.since != place.since
+            if place.next <= 1 or is_other or self._acked.get(name) == place:
                 continue
             if options.subscriber:
                 topic = TOPIC_OF.get(name, name)
@@ -236,8 +276,8 @@ class _Driver:
                 try:
                     self._send("POST", path, {"seq": place.next - 1})
                 except (NotFound, AckBeyondHead):
-                    # The topic was deleted, or made again, since the batch was planned: nobody waits for it.
-                    log.warning("%s was deleted: that it was read is not acknowledged", topic)
+                    # The topic, or the subscription, was deleted since the batch was planned.
+                    self._tell(f"there is no {topic}, or it is not subscribed to: that it was read is not acknowledged")
             elif options.mark:
                 self._send("PUT", f"/v1/traces/marks/{quote(options.mark, safe='')}", {"id": place.next - 1})
             self._acked[name] = place

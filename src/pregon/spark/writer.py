@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from pregon.client.sync import Client
 from pregon.clock import wall_us
-from pregon.errors import InternalError
+from pregon.errors import InternalError, SettingsInvalid
 from pregon.model.ids import new_id
 from pregon.spark.hub_door import HubDoor, patiently, topic_path
 from pregon.spark.options import BY_ID, SourceOptions
@@ -122,6 +123,8 @@ def _publish_by_id(
     options: SourceOptions, door: HubDoor, topic: str, messages: pa.RecordBatch, written: Written
 ) -> None:
     """Publish rows that the hub knows by their ids, some at a time."""
+    if pc.any(pc.equal(messages.column("id"), "")).as_py():
+        raise SettingsInvalid("option idempotence is id, but a row has no id: give every row one")
     for piece in pieces(messages):
         for first in range(0, piece.num_rows, _ROWS_BY_ID):
             some = [_as_json(row) for row in piece.slice(first, _ROWS_BY_ID).to_pylist()]

@@ -123,6 +123,8 @@ def read_whole(
     connection: Connection, topic_id: int, first_seq: int, last_seq: int, *, bytes_max: int
 ) -> list[StoredBatch]:
     """What the log has between two numbers, batches as they are but at the ends; the first, however large it is."""
+    if first_seq > last_seq:
+        return []
     rows = size = 0
     for key, messages, size_bytes, *_ in _SIZES.run(connection, _span(topic_id, first_seq, _WHOLE_BATCHES_MAX)):
         size += size_bytes
@@ -138,6 +140,8 @@ def read_range(
     connection: Connection, topic_id: int, first_seq: int, last_seq: int, *, messages_max: int, bytes_max: int
 ) -> list[StoredBatch]:
     """What the log has between two numbers, cut to fit; the first message goes however large it is."""
+    if first_seq > last_seq:
+        return []
     if messages_max <= _FEW_MESSAGES:
         few = _read_few(connection, topic_id, first_seq, min(last_seq, first_seq + messages_max - 1))
         if few is not None:
