@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -36,13 +37,27 @@ class Ran(NamedTuple):
     ended: dict[str, Ended]
 
 
+@contextmanager
+def with_another_default(spark: SparkSession) -> Iterator[None]:
+    """A path without a scheme is of a file system that is not there, as it is of HDFS on many clusters."""
+    configuration = spark.sparkContext._jsc.hadoopConfiguration()
+    before = configuration.get("fs.defaultFS")
+    configuration.set("fs.defaultFS", "nowhere://cluster")
+    try:
+        yield
+    finally:
+        configuration.set("fs.defaultFS", before)
+
+
 @pytest.fixture(scope="module")
 def ran(module_hub: HubProcess, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """Every step but the archive."""
+    """Every step but the archive, into a folder whose name an address would have to quote."""
     with module_hub.client() as client:
         seed(client)
-    output = tmp_path_factory.mktemp("pipelines")
-    yield Ran(module_hub, output, run(spark, place_of(module_hub), output))
+    output = tmp_path_factory.mktemp("pipelines") / "año 1%20#2"
+    with with_another_default(spark):
+        ended = run(spark, place_of(module_hub), output)
+    yield Ran(module_hub, output, ended)
 
 
 def test_every_step_leaves_its_tables_its_figures_and_of_what_they_were_made(ran: Ran) -> None:
@@ -185,9 +200,10 @@ def test_an_alert_is_stored_once_although_its_batch_is_run_again(ran: Ran, spark
     usual = spark.createDataFrame(windows(*[20] * 12, first=0), columns)
     surge = spark.createDataFrame(windows(20, 500, first=12), columns)
 
-    alerting.tell(usual, 0)
-    alerting.tell(surge, 1)
-    alerting.tell(surge, 1)
+    with with_another_default(spark):
+        alerting.tell(usual, 0)
+        alerting.tell(surge, 1)
+        alerting.tell(surge, 1)
 
     with ran.hub.client() as client:
         told = [json.loads(message.body) for message in client.read("pregon.alerts", 1).messages]

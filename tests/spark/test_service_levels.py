@@ -109,6 +109,25 @@ def test_percentiles_are_of_what_was_acknowledged_and_the_rest_is_counted(spark:
     assert (silent.accepted, silent.settled, silent.p95_ms, silent.max_ms, silent["class"]) == (1, 0, None, None, "")
 
 
+def test_percentiles_and_class_are_exact_whatever_was_not_acknowledged(spark: SparkSession) -> None:
+    latencies = {"fast": [10.0 * one for one in range(1, 101)], "slow": [3_000.0 + 30 * one for one in range(1, 101)]}
+    others = {"pending": None, "parked": 5.0, "filtered": 0.0, "expired": 7_000_000.0, "cancelled": 1.0}
+    rows = [delivery(1, ms, name=name) for name, all_ms in latencies.items() for ms in all_ms]
+    for result, ms in others.items():
+        rows += [delivery(2, ms, result=result, name=name) for name in latencies for _ in range(900)]
+
+    levels = levels_of(spark, *rows)
+
+    for name, all_ms in latencies.items():
+        level = levels[name, 0]
+        for column, exact in (("p50_ms", all_ms[49]), ("p95_ms", all_ms[94]), ("p99_ms", all_ms[98])):
+            assert level[column] in all_ms
+            assert exact <= level[column] <= exact * 2 ** (1 / 64)
+        assert level.max_ms == all_ms[-1]
+        assert (level.accepted, level.settled) == (100 + 5 * 900, 100 + 4 * 900)
+    assert (levels["fast", 0]["class"], levels["slow", 0]["class"]) == ("preferred", "unacceptable")
+
+
 def test_the_backlog_is_what_was_accepted_and_not_settled_when_the_hour_ended(spark: SparkSession) -> None:
     rows = [
         delivery(10, 1_000.0),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pregon.errors import BadRequest, HubUnreachable, PregonError, StoreFailed, Unauthorized
+from pregon.spark.pipelines.alerting import stream_folder
 from pregon.spark.pipelines.failing import find_cause
 from pregon.spark.pipelines.inputs import EVERYTHING_PATTERN, Place
+from pregon.spark.pipelines.output_address import address_of
 from pregon.spark.pipelines.status import is_local
 from pregon.spark.pipelines.steps import Outcome, choose_steps
 
@@ -54,6 +58,18 @@ def test_topics_are_those_named_those_that_match_or_all_but_the_hubs_own() -> No
     assert Place(source={}, topics=("a", "b")).chosen == {"subscribe": "a,b"}
     assert Place(source={}, pattern="g.*").chosen == {"subscribePattern": "g.*"}
     assert Place(source={}).chosen == {"subscribePattern": EVERYTHING_PATTERN}
+
+
+def test_spark_is_told_that_a_folder_is_of_this_machine_by_its_name_as_it_is() -> None:
+    assert address_of(Path("/srv/año 1%20#2")) == "file:///srv/año 1%20#2"
+    assert address_of(Path("pipelines")) == f"file://{Path.cwd()}/pipelines"
+
+
+def test_windows_of_each_length_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    folders = {stream_folder(tmp_path, window_s) for window_s in (1, 60, 3_600)}
+
+    assert len(folders) == 3
+    assert {folder.parent for folder in folders} == {tmp_path / "traffic-alerts"}
 
 
 def test_where_a_key_may_be_is_not_shown() -> None:

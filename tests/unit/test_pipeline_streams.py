@@ -81,6 +81,23 @@ def test_rows_of_a_batch_that_is_told_again_are_counted_once() -> None:
     assert (seen.batch, seen.rows, seen.rows_per_s) == (2, 22, 123.5)
 
 
+def test_a_batch_that_comes_after_idle_looks_of_its_number_is_counted() -> None:
+    counted = Counted()
+    first, idle = batch(0, 10, {"a": 11}, {"a": 11}), batch(1, 0, {"a": 11}, {"a": 11})
+    waiting = counted.look("archive", [first, idle, idle])
+
+    seen = counted.look("archive", [first, idle, idle, batch(1, 7, {"a": 18}, {"a": 18})])
+
+    assert (waiting.batch, waiting.rows) == (0, 10)
+    assert (seen.batch, seen.rows) == (1, 17)
+
+
+def test_a_stream_that_found_nothing_yet_has_no_batch() -> None:
+    seen = Counted().look("archive", [batch(0, 0, {"a": 11}, {"a": 11})])
+
+    assert (seen.batch, seen.rows, seen.behind) == (-1, 0, 0)
+
+
 def test_behind_is_what_all_logs_have_that_was_not_read_new_ones_too() -> None:
     last = batch(0, 10, {"a": 11, "b": 5}, {"a": 31, "b": 5, "c": 8})
 

@@ -3,9 +3,14 @@
 What is unusual is left to `alerts`; here is what a stream adds to it: what the windows before were like is kept from
 batch to batch, each batch's under its own number.
 
+    OUTPUT/traffic-alerts/window-60s/checkpoint
+    OUTPUT/traffic-alerts/window-60s/baseline/000000000017/part-….parquet
+
 Promises:
 - A batch that is run again after a kill sees the windows that it saw before, and tells the same alerts under the same
   ids: the hub stores each once.
+- Windows are compared with those of their own length: each length is a stream of its own.
+- Messages that are removed before they were counted do not end the stream: alerts are about what was there to be read.
 - Alerts about alerts are not made.
 """
 
@@ -24,6 +29,7 @@ from pregon.spark.options import BY_ID
 from pregon.spark.pipelines.alerts import AlertRules, alerts_of_batch, next_baseline
 from pregon.spark.pipelines.failing import batch_errors_as_ours
 from pregon.spark.pipelines.inputs import Place
+from pregon.spark.pipelines.output_address import address_of
 from pregon.spark.pipelines.traffic import traffic
 
 TRAFFIC_ALERTS = "traffic-alerts"
@@ -41,11 +47,11 @@ class Baselines:
     def before(self, spark: SparkSession, batch: int) -> DataFrame | None:
         """What was left by the batch before this one; None at the beginning."""
         earlier = [number for number in self._numbers() if number < batch]
-        return spark.read.parquet(str(self._folder(max(earlier)))) if earlier else None
+        return spark.read.parquet(address_of(self._folder(max(earlier)))) if earlier else None
 
     def keep(self, batch: int, baseline: DataFrame) -> None:
         """What this batch leaves; older ones are of no use any more."""
-        baseline.coalesce(1).write.mode("overwrite").parquet(str(self._folder(batch)))
+        baseline.coalesce(1).write.mode("overwrite").parquet(address_of(self._folder(batch)))
         for number in self._numbers()[:-_KEPT]:
             shutil.rmtree(self._folder(number), ignore_errors=True)
 
@@ -81,19 +87,26 @@ class Alerting:
             closed.unpersist()
 
 
+def stream_folder(output: Path, window_s: int) -> Path:
+    """Where the stream with windows of this length keeps how far it is, and the windows before."""
+    return output.absolute() / TRAFFIC_ALERTS / f"window-{window_s}s"
+
+
 def start_traffic_alerts(
     spark: SparkSession, place: Place, output: Path, *, every_s: int, window_s: int
 ) -> StreamingQuery:
     """Start to watch the traffic of the topics that are wanted, from now on."""
-    folder = output.absolute() / TRAFFIC_ALERTS
+    folder = stream_folder(output, window_s)
     alerting = Alerting(place.source, Baselines(folder / "baseline"), AlertRules())
-    messages = spark.readStream.format("pregon").options(**place.source, **place.chosen).load()
+    # It is no subscriber, so that the hub does not wait for it before it removes messages.
+    reading = {**place.source, **place.chosen, "failOnDataLoss": "false"}
+    messages = spark.readStream.format("pregon").options(**reading).load()
     windows = traffic(messages.where(f.col("topic") != alerting.rules.topic), window=f"{window_s} seconds")
     return (
         windows.writeStream.outputMode("append")
         .foreachBatch(alerting.tell)
         .queryName(TRAFFIC_ALERTS)
-        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("checkpointLocation", address_of(folder / "checkpoint"))
         .trigger(processingTime=f"{every_s} seconds")
         .start()
     )

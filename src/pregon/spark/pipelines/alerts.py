@@ -10,7 +10,7 @@ in more than half of them has nothing to be compared with, and gives none; so do
 
 A table of traffic is judged whole (`anomalies`, `alerts`). A stream is judged batch by batch, by windows that have
 closed (`alerts_of_batch`), with a small table of the windows before, which `next_baseline` makes for the next batch.
-Who keeps that table, and writes the alerts to their topic, is left to `alerting`.
+Who keeps that table, one for each length of window, and writes the alerts to their topic, is left to `alerting`.
 
 Promises:
 - Batch by batch or as a whole, the same windows give the same alerts, under the same ids: repeats are dropped by id.

@@ -66,7 +66,7 @@ def _tidy(spark: SparkSession, archive: str, name: str) -> None:
 def start_archive(spark: SparkSession, place: Place, name: str, every: str | None = None) -> StreamingQuery:
     """Begin to archive a table: up to now, or looking for more so often."""
     chosen = place.chosen if name == MESSAGES else {}
-    return archive_stream(spark, place.archive, {**place.source, **chosen}, table=name, every=every)
+    return archive_stream(spark, place.archive, {**place.reading, **chosen}, table=name, every=every)
 
 
 Heads = Mapping[str, Mapping[str, Ends]]

@@ -41,6 +41,13 @@ class Place:
     archive: str = ""
     topics: tuple[str, ...] = ()
     pattern: str = ""
+    accepts_loss: bool = False
+    """Go on without what retention removed before it was read or archived."""
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """The options of every table that is read."""
+        return {**self.source, **({"failOnDataLoss": "false"} if self.accepts_loss else {})}
 
     @property
     def hub(self) -> str:
@@ -85,7 +92,7 @@ class Inputs:
     @cached_property
     def subscriptions(self) -> DataFrame:
         """The accounting as it is now, and for the rest of the run: a hub has few enough to hold them all."""
-        read = system_table(self._spark, SUBSCRIPTIONS, source=self._place.source)
+        read = system_table(self._spark, SUBSCRIPTIONS, source=self._place.reading)
         rows = read.where(self._place.wants(f.col("topic"))).toArrow()
         return self._spark.createDataFrame(rows, schema_of(SUBSCRIPTIONS))
 
@@ -93,7 +100,7 @@ class Inputs:
     def all_traces(self) -> DataFrame:
         """Everything that happened in any topic, up to the subscriptions' time at least."""
         self.subscriptions  # noqa: B018 - they must be older than the traces.
-        return self._once(system_table(self._spark, TRACES, source=self._place.source, archive=self._archive))
+        return self._once(system_table(self._spark, TRACES, source=self._place.reading, archive=self._archive))
 
     @cached_property
     def traces(self) -> DataFrame:
@@ -103,7 +110,9 @@ class Inputs:
     @cached_property
     def group_deliveries(self) -> DataFrame:
         """What members of groups were shown."""
-        return self._once(system_table(self._spark, GROUP_DELIVERIES, source=self._place.source, archive=self._archive))
+        return self._once(
+            system_table(self._spark, GROUP_DELIVERIES, source=self._place.reading, archive=self._archive)
+        )
 
     @cached_property
     def _ends(self) -> dict[str, Ends]:
@@ -128,7 +137,7 @@ class Inputs:
         if not topics:
             return self._spark.createDataFrame([], schema_of(MESSAGES))
         parts = [topics[first : first + _TOPICS_AT_ONCE] for first in range(0, len(topics), _TOPICS_AT_ONCE)]
-        frames = [table(self._spark, part, source=self._place.source, archive=self._archive) for part in parts]
+        frames = [table(self._spark, part, source=self._place.reading, archive=self._archive) for part in parts]
         return reduce(DataFrame.unionByName, frames)
 
     def _once(self, frame: DataFrame) -> DataFrame:

@@ -147,6 +147,7 @@ def _hour_of(column: str) -> Column:
 
 
 def _class_of(latency_ms: Column) -> Column:
-    """Class k has what is above 2 s x 2^((k - 1) / 64) and not above 2 s x 2^(k / 64)."""
+    """Class k has what is above 2 s x 2^((k - 1) / 64) and not above 2 s x 2^(k / 64); what has no latency has none."""
     ratio = f.greatest(latency_ms, f.lit(_LATENCY_MS_MIN)) / f.lit(float(PREFERRED_MS_MAX))
-    return f.ceil(f.log2(ratio) * _STEPS).cast("int")
+    # `greatest` passes over nulls: by itself it would take what nobody acknowledged for the fastest of all.
+    return f.when(latency_ms.isNotNull(), f.ceil(f.log2(ratio) * _STEPS).cast("int"))

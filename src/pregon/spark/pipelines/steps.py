@@ -5,6 +5,7 @@ twice and what is told is what is on disk.
 
 Promises:
 - Rows are counted in the files, by this process: a folder that the machines of a cluster do not share is noticed.
+- Tables are in this machine's file system, also where Spark takes another by default.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from pregon.spark.pipelines.figures import (
 )
 from pregon.spark.pipelines.group_messages import group_messages
 from pregon.spark.pipelines.inputs import Inputs, Place
+from pregon.spark.pipelines.output_address import address_of
 from pregon.spark.pipelines.reconciliation import reconciliation
 from pregon.spark.pipelines.results import SOURCES_MAX, Source
 from pregon.spark.pipelines.service_levels import service_levels
@@ -86,16 +88,16 @@ class Outcome:
 def run_deliveries(run: Run, folder: Path) -> Outcome:
     """Every message for every subscription."""
     rows = write_table(deliveries(run.inputs.traces, run.inputs.subscriptions), folder / DELIVERIES)
-    written = run.spark.read.parquet(str(folder / DELIVERIES))
+    written = read_table(run, folder / DELIVERIES)
     return Outcome(summarise_deliveries(written), {DELIVERIES: rows}, _accounting_sources(run))
 
 
 def run_service_levels(run: Run, folder: Path) -> Outcome:
     """Every hour of every subscription but the archive's own: that one takes what there is when it is run."""
     path = run.folders[DELIVERIES] / DELIVERIES
-    made_of = run.spark.read.parquet(str(path)).where(f.col("subscriber") != ARCHIVIST)
+    made_of = read_table(run, path).where(f.col("subscriber") != ARCHIVIST)
     rows = write_table(service_levels(made_of), folder / "by_hour")
-    by_hour = run.spark.read.parquet(str(folder / "by_hour"))
+    by_hour = read_table(run, folder / "by_hour")
     source = Source(table=DELIVERIES, rows=count_rows(path))
     return Outcome(summarise_levels(made_of, by_hour), {"by_hour": rows}, [source])
 
@@ -104,7 +106,7 @@ def run_reconciliation(run: Run, folder: Path) -> Outcome:
     """Every subscription."""
     # The traces of every topic: how far they go is told by the newest of all.
     rows = write_table(reconciliation(run.inputs.all_traces, run.inputs.subscriptions), folder / "by_subscription")
-    written = run.spark.read.parquet(str(folder / "by_subscription"))
+    written = read_table(run, folder / "by_subscription")
     return Outcome(summarise_reconciliation(written), {"by_subscription": rows}, _accounting_sources(run))
 
 
@@ -122,7 +124,7 @@ def run_causality(run: Run, folder: Path) -> Outcome:
         "violations": write_table(causality(said, shown), folder / "violations"),
         "groups": write_table(causality_summary(said, shown), folder / "groups"),
     }
-    violations, summary = (run.spark.read.parquet(str(folder / name)) for name in rows)
+    violations, summary = (read_table(run, folder / name) for name in rows)
     sources = [
         run.inputs.source_of(MESSAGES, run.inputs.group_messages, "seq"),
         run.inputs.source_of(GROUP_DELIVERIES, shown, "seq"),
@@ -133,9 +135,9 @@ def run_causality(run: Run, folder: Path) -> Outcome:
 def run_traffic(run: Run, folder: Path) -> Outcome:
     """Every window of every topic, and those that are unusual."""
     rows = {"windows": write_table(traffic(run.inputs.messages, window=f"{run.window_s} seconds"), folder / "windows")}
-    windows = run.spark.read.parquet(str(folder / "windows"))
+    windows = read_table(run, folder / "windows")
     rows["anomalies"] = write_table(anomalies(windows, AlertRules()), folder / "anomalies")
-    unusual = run.spark.read.parquet(str(folder / "anomalies"))
+    unusual = read_table(run, folder / "anomalies")
     counts = windows.groupBy("topic").agg(f.sum("messages").alias("messages")).orderBy("topic").limit(SOURCES_MAX)
     sources = run.inputs.message_sources({row["topic"]: row["messages"] for row in counts.collect()})
     return Outcome(summarise_traffic(windows, unusual, run.window_s), rows, sources)
@@ -170,7 +172,7 @@ def choose_steps(names: list[str], *, has_archive: bool) -> list[str]:
 def write_table(frame: DataFrame, path: Path) -> int:
     """Write a table as Parquet; how many rows it has. Raises StoreFailed if they did not arrive here."""
     counted = Observation(f"pregon {path.name}")
-    frame.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(str(path))
+    frame.observe(counted, f.count(f.lit(1)).alias("rows")).write.parquet(address_of(path))
     written, arrived = int(counted.get["rows"]), count_rows(path)
     if written != arrived:
         raise StoreFailed(
@@ -178,6 +180,11 @@ def write_table(frame: DataFrame, path: Path) -> int:
             "machines of the cluster have mounted"
         )
     return arrived
+
+
+def read_table(run: Run, path: Path) -> DataFrame:
+    """A table that was written before."""
+    return run.spark.read.parquet(address_of(path))
 
 
 def count_rows(path: Path) -> int:

@@ -42,7 +42,7 @@ class Progress(Struct, frozen=True, kw_only=True):
 
     query: Text
     batch: int = -1
-    """-1: it has not read anything yet."""
+    """The last that had rows; -1: it has not read anything yet."""
     at: Text = ""
     rows: Count = 0
     """Of all batches since it was started."""
@@ -132,9 +132,10 @@ class Counted:
     def look(self, name: str, recent: Sequence[Any]) -> Progress:
         """How far the query is, by what Spark told of its last batches."""
         for batch in recent:
-            number = int(batch["batchId"])
-            if number > self._last:
-                self._last, self._rows = number, self._rows + max(0, int(batch["numInputRows"]))
+            number, rows = int(batch["batchId"]), int(batch["numInputRows"])
+            # While it is idle Spark tells of no rows under the number of the batch that is yet to come.
+            if rows > 0 and number > self._last:
+                self._last, self._rows = number, self._rows + rows
         if not recent:
             return Progress(query=name)
         last = recent[-1]
