@@ -140,7 +140,8 @@ class StreamScreen:
         """How far the queries are, on the screen and for `status`."""
         from pregon.spark.pipelines.streaming import save_progress
 
-        fresh = [one for one in seen if one.batch > self._shown.get(one.query, -1)]
+        # One that has found nothing yet has the batch -1, and is told and saved too.
+        fresh = [one for one in seen if one.batch > self._shown.get(one.query, -2)]
         self._shown.update((one.query, one.batch) for one in fresh)
         if fresh:
             save_progress(self._results, self._name, seen)
