@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +14,7 @@ from scenario.hub_process import HubProcess
 
 from pregon.spark.archive import ArchiveSettings, View, archive_stream, table
 from pregon.spark.archive.appending import Added, Appender
+from pregon.spark.archive.commits import Life
 from pregon.spark.archive.writing import open_table
 from pregon.spark.schemas import schema_of
 
@@ -57,14 +60,32 @@ class Batches:
         checkpoint: Path | None = None,
         *,
         fails_on_data_loss: bool = True,
+        is_gone: Callable[[Life], bool] | None = None,
     ) -> None:
         self._spark = spark
         self._checkpoint = checkpoint or Path(archive) / "_pregon" / "messages" / "checkpoint"
-        self._appender = Appender(open_table(spark, str(archive), "messages"), fails_on_data_loss=fails_on_data_loss)
+        self._appender = Appender(
+            open_table(spark, str(archive), "messages"), fails_on_data_loss=fails_on_data_loss, is_gone=is_gone
+        )
 
     def give(self, number: int, topic: str, first: int, last: int, since: int = FIRST_LIFE) -> Added:
         """A batch with the messages first..last of a topic, a second between each and the next."""
-        note_offset(self._checkpoint, number, topic, last + 1, since)
+        return self.give_all(number, {topic: (first, last)}, since)
+
+    def give_all(
+        self,
+        number: int,
+        topics: Mapping[str, tuple[int, int]],
+        since: int = FIRST_LIFE,
+        *,
+        missing: Collection[str] = (),
+    ) -> Added:
+        """The same of several topics, of some of which nothing comes."""
+        note_offset(self._checkpoint, number, {topic: last + 1 for topic, (_, last) in topics.items()}, since)
+        frames = [self._rows(topic, first, last) for topic, (first, last) in topics.items() if topic not in missing]
+        return self._appender.append(reduce(DataFrame.unionByName, frames), number)
+
+    def _rows(self, topic: str, first: int, last: int) -> DataFrame:
         schema = schema_of("messages")
         columns = {"seq": "id", "topic": f"'{topic}'"}
         rows = self._spark.range(first, last + 1).selectExpr(*(f"{sql} AS {name}" for name, sql in columns.items()))
@@ -74,15 +95,14 @@ class Batches:
             else f"cast({_OF_MESSAGE.get(name, 'NULL')} AS {schema[name].dataType.simpleString()})"
             for name in schema.names
         ]
-        frame = rows.selectExpr(*(f"{cell} AS {name}" for cell, name in zip(cells, schema.names, strict=True)))
-        return self._appender.append(frame, number)
+        return rows.selectExpr(*(f"{cell} AS {name}" for cell, name in zip(cells, schema.names, strict=True)))
 
 
-def note_offset(checkpoint: Path, number: int, log: str, next_number: int, since: int) -> None:
+def note_offset(checkpoint: Path, number: int, nexts: Mapping[str, int], since: int) -> None:
     """What Spark notes before it gives a batch: where the batch ends."""
     offsets = checkpoint / "offsets"
     offsets.mkdir(parents=True, exist_ok=True)
-    end = json.dumps({log: {"next": next_number, "since": since}})
+    end = json.dumps({log: {"next": after, "since": since} for log, after in nexts.items()})
     (offsets / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{end}')
 
 

@@ -90,6 +90,24 @@ def test_a_stream_that_lost_its_checkpoint_adds_only_what_is_new(spark: SparkSes
     assert seen(spark, tmp_path) == sum_to(130)
 
 
+def test_a_lost_checkpoint_stops_no_topic_that_is_archived_further_than_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    Batches(spark, tmp_path).give_all(0, {"avisos": (1, 100), "otro": (1, 10)})
+    shutil.rmtree(tmp_path / "_pregon" / "messages" / "checkpoint")
+    batches = Batches(spark, tmp_path)
+
+    # As many of each as the limit of a batch lets through: of the one all that is there is archived.
+    batches.give_all(0, {"avisos": (1, 60), "otro": (1, 30)})
+    batches.give_all(1, {"avisos": (61, 130), "otro": (31, 40)})
+
+    assert [(one.topic, one.next, one.rows) for one in archived(spark, str(tmp_path))] == [
+        ("avisos", 131, 130),
+        ("otro", 41, 40),
+    ]
+    assert (seen(spark, tmp_path), seen(spark, tmp_path, "otro")) == (sum_to(130), sum_to(40))
+
+
 def test_files_of_a_batch_that_did_not_commit_are_not_seen_and_are_removed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,9 +164,20 @@ def test_what_was_lost_is_counted_when_the_stream_goes_on_without_it(spark: Spar
     assert seen(spark, tmp_path) == Sum(90, 90, sum_to(50).total + sum_to(100, 61).total)
 
 
+def test_a_topic_that_was_deleted_while_it_was_read_stops_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    batches = Batches(spark, tmp_path, is_gone=lambda life: life == ("avisos", FIRST_LIFE))
+    batches.give_all(0, {"avisos": (1, 50), "otro": (1, 5)})
+
+    batches.give_all(1, {"avisos": (51, 60), "otro": (6, 9)}, missing={"avisos"})
+    batches.give(2, "avisos", 1, 20, SECOND_LIFE)
+
+    found = [(one.topic, one.since, one.next, one.rows) for one in archived(spark, str(tmp_path))]
+    assert found == [("avisos", FIRST_LIFE, 61, 50), ("avisos", SECOND_LIFE, 21, 20), ("otro", FIRST_LIFE, 10, 9)]
+
+
 def test_clocks_of_others_make_no_more_folders_than_there_are_days(spark: SparkSession, tmp_path: Path) -> None:
     appender = Appender(open_table(spark, str(tmp_path), "group_deliveries"))
-    note_offset(tmp_path / "_pregon" / "group_deliveries" / "checkpoint", 0, "group_deliveries", 3_001, FIRST_LIFE)
+    note_offset(tmp_path / "_pregon" / "group_deliveries" / "checkpoint", 0, {"group_deliveries": 3_001}, FIRST_LIFE)
     wild = "timestamp_seconds(-62135596800 + id * 100000000)"
     hostile = spark.range(1, 3_001).selectExpr("id AS seq", f"CASE WHEN id % 7 > 0 THEN {wild} END AS delivered_at")
     columns = [name if name in hostile.columns else f"NULL AS {name}" for name in schema_of("group_deliveries").names]
@@ -255,6 +284,23 @@ def test_both_lives_of_a_topic_are_kept_apart(spark: SparkSession, tmp_path: Pat
     assert [(one.since, one.rows) for one in archived(spark, str(tmp_path))] == [(FIRST_LIFE, 60), (SECOND_LIFE, 20)]
     assert seen(spark, tmp_path) == sum_to(20)
     assert sum_of(earlier) == sum_to(60)
+
+
+def test_days_of_two_lives_are_joined_at_once_and_each_stays_with_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    batches = Batches(spark, tmp_path)
+    batches.give(0, "avisos", 1, 30)
+    batches.give(1, "avisos", 31, 40)
+    # Of the day after.
+    batches.give(2, "avisos", 20_001, 20_010, SECOND_LIFE)
+    batches.give(3, "avisos", 20_011, 20_020, SECOND_LIFE)
+
+    joined = compact(spark, str(tmp_path), "messages")
+
+    earlier = table(spark, "avisos", archive=str(tmp_path), view=View(since=FIRST_LIFE))
+    assert joined >= 4
+    assert [(one.since, one.files) for one in archived(spark, str(tmp_path))] == [(FIRST_LIFE, 1), (SECOND_LIFE, 1)]
+    assert sum_of(earlier) == sum_to(40)
+    assert seen(spark, tmp_path) == sum_to(20_020, 20_001)
 
 
 def test_an_archive_may_be_on_any_file_system_of_hadoop(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from scenario.conftest import MakeHub
 from scenario.hub_process import HubProcess, wait_until
@@ -126,6 +127,38 @@ def test_what_retention_removed_before_it_was_archived_is_an_error(
     loose = {"failOnDataLoss": "false"}
     rest = table(spark, "avisos", hub=address(hub), archive=str(tmp_path / "archive"), source=loose)
     assert sum_of(rest) == sum_to(10)
+
+
+@pytest.mark.parametrize("messages_again", [0, 40])
+def test_a_tail_that_is_gone_when_it_is_read_is_an_error(
+    spark: SparkSession, hub: HubProcess, client: Client, topic: str, tmp_path: Path, messages_again: int
+) -> None:
+    publish(client, topic, 30)
+    Batches(spark, tmp_path).give(0, topic, 1, 20, since(client, topic))
+    whole = table(spark, topic, hub=address(hub), archive=str(tmp_path))
+
+    client.delete("topic", topic)
+    client.create("topic", name=topic)
+    publish(client, topic, messages_again)
+
+    with pytest.raises(PySparkException, match="deleted and made again"):
+        whole.count()
+
+
+def test_a_tail_that_retention_removed_before_it_was_read_is_an_error(
+    spark: SparkSession, make_hub: MakeHub, tmp_path: Path
+) -> None:
+    hub = make_hub(maintenance_every_ms="50").start()
+    with hub.client() as client:
+        publish(client, "avisos", 40)
+        Batches(spark, tmp_path / "archive").give(0, "avisos", 1, 10, since(client, "avisos"))
+        whole = table(spark, "avisos", hub=address(hub), archive=str(tmp_path / "archive"))
+
+        client.update("topic", "avisos", retention={"age_ms": 1})
+        wait_until(lambda: client.show("topic", "avisos")["tail_seq"] == 41, "retention removed all")
+
+    with pytest.raises(PySparkException, match="11 to 40 of avisos are there no more"):
+        whole.count()
 
 
 def test_an_archive_of_another_hub_is_noticed(

@@ -14,12 +14,14 @@ KEPT_MESSAGES: Kept = KEPT[MESSAGES]
 DAY = "2026-11-16"
 
 
-def make_file(first: int, last: int, *, topic: str = "avisos", since: int = 7, size: int = 1_000) -> File:
+def make_file(
+    first: int, last: int, *, topic: str = "avisos", since: int = 7, size: int = 1_000, date: str = DAY
+) -> File:
     """A file with the numbers first..last; `size` in bytes."""
     return File(
-        path=f"{partition_of(topic, DAY)}/{file_name(first, f'{since:012x}', last)}",
+        path=f"{partition_of(topic, date)}/{file_name(first, f'{since:012x}', last)}",
         rows=last - first + 1, bytes=size, first=first, last=last, first_us=first, last_us=last,
-        date=DAY, topic=topic, since=since,
+        date=date, topic=topic, since=since,
     )  # fmt: skip
 
 

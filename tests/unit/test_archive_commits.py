@@ -198,6 +198,20 @@ def test_a_fold_forgets_what_was_taken_out_long_ago() -> None:
     assert again.version == state.version
 
 
+def test_a_stream_that_runs_for_long_forgets_what_was_taken_out_long_ago() -> None:
+    old, young = make_file(1, 10), make_file(11, 20)
+    day_us = 86_400_000_000
+    state = State().after([commit_after(State(), COMPACT, 1, adds=[old, young])])
+    state = state.after([commit_after(state, COMPACT, 1, removes=[old.path])])
+
+    state = state.after([commit_after(state, COMPACT, 7 * day_us, removes=[young.path])])
+    week = dict(state.removed)
+    state = state.after([commit_after(state, COMPACT, 9 * day_us)])
+
+    assert week == {old.path: 1, young.path: 7 * day_us}
+    assert state.removed == {young.path: 7 * day_us}
+
+
 @pytest.mark.parametrize("archive", ["", "a" * 2_001, "/a/*", "/a/[b]", "/a/{b,c}", "/a?", "/a\\b", "/a\nb"])
 def test_an_address_that_spark_would_take_for_a_pattern_is_refused(archive: str) -> None:
     with pytest.raises(BadRequest, match="no place for an archive"):

@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 
 from pregon.clock import wall_us
-from pregon.errors import BadRequest
+from pregon.errors import BadRequest, StoreCorrupt
 from pregon.limits import MIB
+from pregon.spark.archive import cleaning, files
 from pregon.spark.archive.cleaning import GRACE_MS_MAX, check_grace, clean_files
 from pregon.spark.archive.commits import COMPACT, File, State, commit_after
-from pregon.spark.archive.compaction import FILE_BYTES, SMALL_BYTES, TIERS_BYTES, one_round, small_runs
+from pregon.spark.archive.compaction import (
+    FILE_BYTES,
+    SMALL_BYTES,
+    TIERS_BYTES,
+    check_same,
+    of_lives,
+    one_round,
+    small_runs,
+)
 from pregon.spark.archive.files import LocalFiles
 from pregon.spark.archive.layout import staging_name
 
@@ -43,26 +52,44 @@ def clean(archive: Path, grace_ms: int) -> int:
 
 
 def test_of_two_that_put_a_file_one_is_told_that_it_is_late(tmp_path: Path) -> None:
-    files = LocalFiles(str(tmp_path))
+    archive = LocalFiles(str(tmp_path))
 
-    first, second = files.put_if_absent("a/b", b"1"), files.put_if_absent("a/b", b"2")
+    first, second = archive.put_if_absent("a/b", b"1"), archive.put_if_absent("a/b", b"2")
 
     assert (first, second) == (True, False)
-    assert files.read("a/b") == b"1"
-    assert files.names("a") == ["b"]
+    assert archive.read("a/b") == b"1"
+    assert archive.names("a") == ["b"]
+
+
+def test_the_folders_that_a_file_is_the_first_in_are_on_the_disk_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = LocalFiles(str(tmp_path / "archive"))
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "_sync", synced.append)
+
+    archive.put_if_absent("_pregon/messages/commits/1", b"1")
+    of_first = set(synced)
+    synced.clear()
+    archive.put_if_absent("_pregon/messages/commits/2", b"2")
+
+    top = tmp_path / "archive"
+    pregon = top / "_pregon"
+    assert of_first == {tmp_path, top, pregon, pregon / "messages", pregon / "messages" / "commits"}
+    assert synced == [pregon / "messages" / "commits"]
 
 
 def test_a_move_overwrites_nothing(tmp_path: Path) -> None:
-    files = LocalFiles(str(tmp_path))
-    files.put_if_absent("staging/x", b"new")
-    files.put_if_absent("data/x", b"old")
+    archive = LocalFiles(str(tmp_path))
+    archive.put_if_absent("staging/x", b"new")
+    archive.put_if_absent("data/x", b"old")
 
     with pytest.raises(FileExistsError):
-        files.move("staging/x", "data/x")
-    files.move("staging/x", "data/day/x")
+        archive.move("staging/x", "data/x")
+    archive.move("staging/x", "data/day/x")
 
-    assert (files.read("data/x"), files.read("data/day/x")) == (b"old", b"new")
-    assert files.names("staging") == []
+    assert (archive.read("data/x"), archive.read("data/day/x")) == (b"old", b"new")
+    assert archive.names("staging") == []
 
 
 # Joining.
@@ -131,6 +158,32 @@ def test_a_round_has_one_run_of_a_folder() -> None:
     assert sorted((run[0].topic, run[0].since, len(run)) for run in chosen) == [("avisos", 1, 3), ("otro", 7, 2)]
 
 
+def test_what_was_joined_is_of_the_life_that_its_rows_are_of() -> None:
+    first, second, other = "2026-11-15", "2026-11-16", "2026-11-17"
+    runs = [
+        [make_file(1, 10, since=1, date=first), make_file(11, 20, since=1, date=first)],
+        [make_file(1, 5, since=2, date=second), make_file(6, 9, since=2, date=second)],
+        [make_file(10, 11, since=2, date=other), make_file(12, 13, since=2, date=other)],
+    ]
+    written = [
+        make_file(1, 20, since=0, date=first), make_file(1, 9, since=0, date=second),
+        make_file(10, 13, since=0, date=other),
+    ]  # fmt: skip
+
+    joined = of_lives(runs, written)
+
+    assert [(file.date, file.since, file.rows) for file in joined] == [(first, 1, 20), (second, 2, 9), (other, 2, 4)]
+
+
+@pytest.mark.parametrize("first, last, since", [(1, 19, 1), (2, 20, 1), (1, 20, 2)])
+def test_what_is_not_the_same_as_what_was_joined_is_refused(first: int, last: int, since: int) -> None:
+    run = [make_file(1, 10, since=1), make_file(11, 20, since=1)]
+
+    with pytest.raises(StoreCorrupt, match="nothing was changed"):
+        check_same([run], [make_file(first, last, since=since)])
+    check_same([run], [make_file(1, 20, since=1)])
+
+
 # Removing.
 
 
@@ -161,6 +214,22 @@ def test_a_file_that_was_taken_out_stays_for_who_reads_it(tmp_path: Path) -> Non
     assert removed == 1
     assert not (tmp_path / "messages" / old.path).exists()
     assert (tmp_path / "messages" / late.path).exists()
+
+
+def test_the_period_of_grace_ends_on_time_and_not_at_the_next_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, file = open_log(tmp_path), make_file(1, 10)
+    append(log, file)
+    put(tmp_path, f"messages/{file.path}", HOUR_MS)
+    removed_us = wall_us() // 1_000 * 1_000 + 700
+    log.commit(lambda now: commit_after(now, COMPACT, removed_us, removes=[file.path]))
+
+    monkeypatch.setattr(cleaning, "wall_us", lambda: removed_us + 2_000_000 - 1)
+    early = clean(tmp_path, 2_000)
+    monkeypatch.setattr(cleaning, "wall_us", lambda: removed_us + 2_000_000)
+
+    assert (early, clean(tmp_path, 2_000)) == (0, 1)
 
 
 def test_what_killed_batches_left_aside_is_removed_and_what_is_being_written_is_not(tmp_path: Path) -> None:

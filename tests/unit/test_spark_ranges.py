@@ -36,6 +36,7 @@ def test_a_range_that_is_not_all_there_is_an_error_or_what_there_is(case: str) -
 
     left = plan(first, end, failondataloss="false")
     assert all(20 <= seq <= 40 for seq in range(left.first, left.last + 1))
+    assert (left.rows > 0) == (case in ("a part", "what is to come"))
 
 
 def test_a_range_that_is_all_there_is_as_it_was_asked_for() -> None:

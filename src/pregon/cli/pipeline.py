@@ -17,7 +17,7 @@ import typer
 from pregon.addresses import HUB_VARIABLE, KEY_VARIABLE
 from pregon.cli.connect import CERTIFICATE_VARIABLE, JsonOption, parse_duration_ms
 from pregon.cli.output import console, show_json, tell
-from pregon.errors import BadRequest, PregonError, SettingsInvalid
+from pregon.errors import BadRequest, DataLost, PregonError, SettingsInvalid
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +57,10 @@ MasterOption = Annotated[
 TopicsOption = Annotated[str, typer.Option("--topics", metavar="NAMES", help="Only these, with commas between them")]
 PatternOption = Annotated[str, typer.Option("--pattern", metavar="REGEX", help="Only topics whose whole name matches")]
 WindowOption = Annotated[str, typer.Option("--window", metavar="DURATION", help="How long a window of traffic is")]
+AcceptLossOption = Annotated[
+    bool,
+    typer.Option("--accept-loss", help="Go on without what was removed before it was read or archived"),
+]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; may be repeated")
 ]
@@ -79,6 +83,7 @@ def run(
     topics: TopicsOption = "",
     pattern: PatternOption = "",
     window: WindowOption = "1m",
+    accept_loss: AcceptLossOption = False,
     conf: ConfOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -91,7 +96,7 @@ def run(
         from pregon.spark.pipelines.running import run_steps
         from pregon.spark.pipelines.steps import choose_steps
 
-        place = _place(hub, archive, topics, pattern)
+        place = _place(hub, archive, topics, pattern, accepts_loss=accept_loss)
         # What is wrong is said before a session is started, which takes seconds.
         choose_steps(steps or [], has_archive=bool(archive))
         with RunScreen(as_json=as_json) as screen, _session(master, conf, verbose) as spark:
@@ -111,6 +116,7 @@ def stream(
     topics: TopicsOption = "",
     pattern: PatternOption = "",
     window: WindowOption = "1m",
+    accept_loss: AcceptLossOption = False,
     every: Annotated[str, typer.Option("--every", metavar="DURATION", help="How often to look for more")] = "10s",
     conf: ConfOption = None,
     verbose: VerboseOption = False,
@@ -123,7 +129,7 @@ def stream(
         from pregon.spark.pipelines.results import Results
         from pregon.spark.pipelines.streaming import check_stream, follow_streams, start_streams
 
-        place, results = _place(hub, archive, topics, pattern), Results(output)
+        place, results = _place(hub, archive, topics, pattern, accepts_loss=accept_loss), Results(output)
         check_stream(name, place)
         with _session(master, conf, verbose) as spark, stopping_signals() as is_stopping:
             queries = start_streams(spark, place, results, name, every_s=every_s, window_s=window_s)
@@ -183,7 +189,7 @@ def report(
     )
 
 
-def _place(hub: str | None, archive: str, topics: str, pattern: str) -> Place:
+def _place(hub: str | None, archive: str, topics: str, pattern: str, *, accepts_loss: bool = False) -> Place:
     """Where the tables are, checked before anything is started."""
     from pregon.spark.options import read_options
     from pregon.spark.pipelines.inputs import Place
@@ -194,7 +200,9 @@ def _place(hub: str | None, archive: str, topics: str, pattern: str) -> Place:
     source |= {"hub": address, **({"certificate": certificate} if certificate else {})}
     chosen = {name: text for name, text in (("subscribe", topics), ("subscribePattern", pattern)) if text}
     options = read_options({**source, **chosen})
-    return Place(source=source, archive=archive, topics=options.topics, pattern=options.pattern)
+    return Place(
+        source=source, archive=archive, topics=options.topics, pattern=options.pattern, accepts_loss=accepts_loss
+    )
 
 
 @contextmanager
@@ -242,7 +250,9 @@ def _needs_spark(verbose: bool = False) -> Iterator[None]:
         if (error.name or "").split(".")[0] not in ("pyspark", "py4j", "pandas"):
             raise
         raise SettingsInvalid("the pipeline needs Spark: pip install 'pregon[spark]'") from error
-    except PregonError:
+    except PregonError as error:
         if verbose:
             console(stderr=True).print_exception()
+        if isinstance(error, DataLost):
+            raise DataLost(f"{error}. Of this command that is --accept-loss") from error
         raise

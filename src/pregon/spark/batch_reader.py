@@ -92,6 +92,8 @@ def planned_span(options: SourceOptions, logs: Logs, name: str, ends: Ends) -> S
         if options.fails_on_data_loss:
             raise DataLost(f"{what}. To read without that, set the option failOnDataLoss to false")
         log.warning("%s; it is left out because failOnDataLoss is false", what)
+    if not options.is_of(name, ends.since):
+        return Span(name, 1, 0, ends.since)
     return Span(name, max(first, ends.tail), min(last, ends.head), ends.since)
 
 

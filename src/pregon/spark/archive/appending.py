@@ -11,11 +11,13 @@ Promises:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
@@ -23,8 +25,10 @@ from pregon.clock import wall_us
 from pregon.errors import DataLost, StoreCorrupt, WrittenMeanwhile
 from pregon.spark.archive.commits import APPEND, Commit, File, Life, Position, State, check_room, commit_after
 from pregon.spark.archive.layout import DATE, TOPIC, Kept, checkpoint_folder
-from pregon.spark.archive.writing import ArchiveTable, day_of, place, rows_of, take_settings, write
-from pregon.spark.offsets import Offset, Place, decode_offset
+from pregon.spark.archive.writing import ArchiveTable, Written, day_of, place, rows_of, take_settings, write
+from pregon.spark.offsets import Offset, Place, decode_offset, spans_between
+
+log = logging.getLogger("pregon.spark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +52,13 @@ class Added(NamedTuple):
 class Appender:
     """What `foreachBatch` calls."""
 
-    def __init__(self, table: ArchiveTable, *, fails_on_data_loss: bool = True) -> None:
+    def __init__(
+        self, table: ArchiveTable, *, fails_on_data_loss: bool = True, is_gone: Callable[[Life], bool] | None = None
+    ) -> None:
+        """`is_gone` says whether a topic whose rows did not come was deleted: then that stops nobody."""
         self._table = table
         self._fails_on_data_loss = fails_on_data_loss
+        self._is_gone = is_gone
 
     def append(self, batch: DataFrame, number: int) -> Added:
         """Add a batch, unless it is there already."""
@@ -63,11 +71,13 @@ class Appender:
         if not dues:
             return Added(state, end, is_new=False)
         self._check_joint(start or {}, dues)
-        rows = self._only_new(batch, start or {}, dues)
+        rows = self._only_new(batch, start or {}, end, dues)
         take_settings(rows.sparkSession)
         written = write(self._table, rows.withColumn(DATE, day_of(kept)))
         self._check_whole(dues, written.files)
-        files = place(self._table, written, number, {one.life[0]: one.life[1] for one in dues})
+        lives = dict(one.life for one in dues)
+        of_lives = [replace(file, since=lives[file.topic]) for file in written.files]
+        files = place(self._table, Written(written.folder, written.name, of_lives), number)
 
         def make(now: State) -> Commit:
             if any(now.find_next(one.life) != one.begin for one in dues):
@@ -108,22 +118,17 @@ class Appender:
                     "read again what the hub still has"
                 )
 
-    def _only_new(self, batch: DataFrame, start: Offset, dues: Sequence[Due]) -> DataFrame:
+    def _only_new(self, batch: DataFrame, start: Offset, end: Offset, dues: Sequence[Due]) -> DataFrame:
         """The rows that the archive does not have."""
         kept = self._table.kept
-        begins: dict[str, int] = {}
-        for one in dues:
-            topic, since = one.life
-            begun = start.get(topic if kept.has_topics else kept.table)
-            knows = begun is not None and begun.since == since and begun.next == one.begin
-            if one.begin is not None and not knows:
-                begins[topic] = one.begin
-        if not begins:
+        wanted = new_rows(kept, start, end, dues)
+        if wanted is None:
             return batch
         if not kept.has_topics:
-            return batch.where(f.col(kept.number) >= begins[""])
-        pairs = [f.lit(value) for pair in begins.items() for value in pair]
-        return batch.where(f.col(kept.number) >= f.coalesce(f.element_at(f.create_map(*pairs), f.col(TOPIC)), f.lit(0)))
+            return batch.where(f.col(kept.number) >= wanted[""])
+        pairs = [f.lit(value) for pair in wanted.items() for value in pair]
+        # Of a topic that is not named nothing is wanted: a comparison with null is not true.
+        return batch.where(f.col(kept.number) >= f.element_at(f.create_map(*pairs), f.col(TOPIC)))
 
     def _check_whole(self, dues: Sequence[Due], files: Sequence[File]) -> None:
         """Raises DataLost when rows are missing, or came that were not asked for."""
@@ -138,13 +143,22 @@ class Appender:
             if last >= one.end or first < begin:
                 raise StoreCorrupt(f"the batch has {first} to {last} of {one.life[0]}, not {begin} to {one.end - 1}")
             if self._table.kept.is_whole and rows_of(mine) != one.end - begin:
-                self._lose(f"{one.end - begin} messages of {one.life[0]} were to be archived, {rows_of(mine)} came")
+                self._miss(
+                    one.life, f"{one.end - begin} messages of {one.life[0]} were to be archived, {rows_of(mine)} came"
+                )
         if of_topic:
             raise StoreCorrupt(f"the batch has rows of {', '.join(sorted(of_topic))[:200]}, which it should not have")
+
+    def _miss(self, life: Life, what: str) -> None:
+        if self._is_gone is not None and self._is_gone(life):
+            log.warning("%s: it was deleted meanwhile, and the archive keeps what it has of it", what)
+        else:
+            self._lose(what)
 
     def _lose(self, what: str) -> None:
         if self._fails_on_data_loss:
             raise DataLost(f"{what}. To go on without what is missing, set the option failOnDataLoss to false")
+        log.warning("%s; the archive goes on because failOnDataLoss is false", what)
 
 
 def due(kept: Kept, state: State, end: Mapping[str, Place]) -> list[Due]:
@@ -156,6 +170,21 @@ def due(kept: Kept, state: State, end: Mapping[str, Place]) -> list[Due]:
         if begin is None or begin < place_.next:
             dues.append(Due(life, begin, place_.next))
     return dues
+
+
+def new_rows(kept: Kept, start: Offset, end: Offset, dues: Sequence[Due]) -> dict[str, int] | None:
+    """Of each topic that the archive goes on with, from which number on; None when that is all that is in the batch."""
+    has_all = {one.life[0]: _has_all(start.get(one.life[0] if kept.has_topics else kept.table), one) for one in dues}
+    # What is archived beyond the batch already, of a stream that lost its checkpoint, comes once more.
+    again = {span.log if kept.has_topics else "" for span in spans_between(start, end)} - has_all.keys()
+    if all(has_all.values()) and not again:
+        return None
+    return {one.life[0]: one.begin or 0 for one in dues}
+
+
+def _has_all(begun: Place | None, one: Due) -> bool:
+    """Whether a batch that begins there has nothing of a topic that the archive has already."""
+    return one.begin is None or (begun is not None and begun.since == one.life[1] and begun.next == one.begin)
 
 
 def _position_after(state: State, one: Due, files: Sequence[File]) -> Position:

@@ -37,12 +37,13 @@ def check_grace(grace_ms: int) -> int:
 
 def clean_files(files: Files, log: CommitLog, kept: Kept, grace_ms: int) -> int:
     """The same, for a table that is open."""
-    before_ms = wall_us() // 1_000 - grace_ms
+    before_us = wall_us() - grace_ms * 1_000
+    before_ms = before_us // 1_000
     folder = data_folder(kept)
     # Listed before the commits are read: what is moved into its place afterwards is not in the list.
     old = [found.path for found in files.walk(folder) if found.modified_ms <= before_ms and is_path(found.path)]
     state = log.load()
-    gone = [path for path in old if path not in state.files and state.removed.get(path, 0) <= before_ms * 1_000]
+    gone = [path for path in old if path not in state.files and state.removed.get(path, 0) <= before_us]
     for path in gone:
         files.delete(f"{folder}/{path}")
     return len(gone) + _clean_staging(files, kept, before_ms)

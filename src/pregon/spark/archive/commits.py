@@ -130,7 +130,14 @@ class State:
         then.files, then.positions, then.removed = dict(self.files), dict(self.positions), dict(self.removed)
         for commit in commits:
             then._take(commit)
+            then._forget(commit.at_us)
         return then
+
+    def _forget(self, now_us: int) -> None:
+        """Forget what was taken out long ago: a stream that is never started again does not read a fold."""
+        oldest_us = now_us - REMOVED_KEEP_MS * 1_000
+        for path in [path for path, at_us in self.removed.items() if at_us < oldest_us]:
+            del self.removed[path]
 
     def _take(self, commit: Commit) -> None:
         if commit.version != self.version + 1:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -23,7 +24,7 @@ from pregon.limits import MIB
 from pregon.spark.archive.commits import COMPACT, Commit, File, State, commit_after
 from pregon.spark.archive.layout import Kept
 from pregon.spark.archive.reading import read_files
-from pregon.spark.archive.writing import ArchiveTable, open_table, place, rows_of, write
+from pregon.spark.archive.writing import ArchiveTable, Written, open_table, place, rows_of, write
 
 FILE_BYTES = 256 * MIB
 """A file is made up to so large."""
@@ -57,8 +58,9 @@ def compact_once(table: ArchiveTable, files_min: int, tiers_bytes: Sequence[int]
     old = [file for run in runs for file in run]
     rows = _ordered(table.kept, read_files(table.session, table.files.root, table.kept, old), len(runs))
     written = write(table, rows)
-    _check_same(runs, written.files)
-    new = place(table, written, 0, {file.topic: file.since for file in old})
+    joined = of_lives(runs, written.files)
+    check_same(runs, joined)
+    new = place(table, Written(written.folder, written.name, joined), 0)
 
     def make(now: State) -> Commit:
         if not all(file.path in now.files for file in old):
@@ -111,10 +113,10 @@ def one_round(runs: Iterable[list[File]]) -> list[list[File]]:
     for run in runs:
         run_bytes = sum(file.bytes for file in run)
         is_too_much = size + run_bytes > _ROUND_BYTES or files + len(run) > _ROUND_FILES
-        if (run[0].topic, run[0].date) in folders or (chosen and is_too_much):
+        if _folder(run[0]) in folders or (chosen and is_too_much):
             continue
         chosen.append(run)
-        folders.add((run[0].topic, run[0].date))
+        folders.add(_folder(run[0]))
         size, files = size + run_bytes, files + len(run)
     return chosen
 
@@ -126,12 +128,22 @@ def _ordered(kept: Kept, rows: DataFrame, folders: int) -> DataFrame:
     return rows.repartition(max(1, folders), *place_).sortWithinPartitions(*order)
 
 
-def _check_same(runs: Sequence[Sequence[File]], written: Sequence[File]) -> None:
-    """Raises StoreCorrupt unless each run became one file with the same rows."""
-    wanted = {
-        (run[0].topic, run[0].date): (rows_of(run), min(one.first for one in run), max(one.last for one in run))
+def of_lives(runs: Sequence[Sequence[File]], written: Sequence[File]) -> list[File]:
+    """What was written, each file as of the life whose rows went into it: of each folder, a round has one."""
+    lives = {_folder(run[0]): run[0].since for run in runs}
+    return [replace(file, since=lives.get(_folder(file), 0)) for file in written]
+
+
+def check_same(runs: Sequence[Sequence[File]], joined: Sequence[File]) -> None:
+    """Raises StoreCorrupt unless each run became one file with the same rows, of the same life."""
+    wanted = sorted(
+        (*_folder(run[0]), run[0].since, rows_of(run), min(one.first for one in run), max(one.last for one in run))
         for run in runs
-    }
-    got = {(file.topic, file.date): (file.rows, file.first, file.last) for file in written}
-    if got != wanted or len(got) != len(written):
+    )
+    got = sorted((*_folder(one), one.since, one.rows, one.first, one.last) for one in joined)
+    if got != wanted:
         raise StoreCorrupt("compaction wrote other rows than it read: nothing was changed")
+
+
+def _folder(file: File) -> tuple[str, str]:
+    return file.topic, file.date

@@ -84,7 +84,7 @@ class LocalFiles:
     def put_if_absent(self, path: str, data: bytes) -> bool:
         """A link to what was written beside it: made by one, whole when it is seen."""
         final = self._root / path
-        final.parent.mkdir(parents=True, exist_ok=True)
+        changed = _make_folder(final.parent)
         beside = final.with_name(f".{final.name}.{uuid.uuid4().hex}")
         try:
             with beside.open("xb") as file:
@@ -97,7 +97,8 @@ class LocalFiles:
                 return False
         finally:
             beside.unlink(missing_ok=True)
-        _sync(final.parent)
+        for folder in changed:
+            _sync(folder)
         return True
 
     def names(self, folder: str) -> list[str]:
@@ -122,13 +123,11 @@ class LocalFiles:
     def move(self, path: str, to: str) -> None:
         """A link and an unlink: nothing that is there is ever overwritten."""
         final = self._root / to
-        made = [parent for parent in final.parents if not parent.exists()]
-        final.parent.mkdir(parents=True, exist_ok=True)
+        changed = _make_folder(final.parent)
         _sync(self._root / path)
         os.link(self._root / path, final)
         (self._root / path).unlink()
-        # A folder that was just made is itself an entry of the one above.
-        for folder in {final.parent, *(parent.parent for parent in made)}:
+        for folder in changed:
             _sync(folder)
 
     def delete(self, path: str) -> None:
@@ -206,6 +205,14 @@ class HadoopFiles:
     def delete(self, path: str) -> None:
         """Remove a file or a folder."""
         self._system.delete(self._path(path), True)
+
+
+def _make_folder(folder: Path) -> list[Path]:
+    """Make a folder and those above it; which are to be synced once there is something in it."""
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    # A folder that was just made is itself an entry of the one above.
+    return [folder, *(one.parent for one in made)]
 
 
 def _sync(path: Path) -> None:

@@ -8,6 +8,7 @@ subscriber `pregon-archive` (traces: under that mark), so that the hub's retenti
 
 Promises:
 - Killed at any moment and started again, it goes on where it was: no row is lost and none is there twice.
+- Of a topic that a pattern found and that is deleted, the archive keeps what it has; one that is made again is another.
 - Small files are joined and what is of no use is removed while it runs, a bounded piece of work after a batch.
 """
 
@@ -15,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pregon.errors import BadRequest, WrittenMeanwhile
-from pregon.spark.archive.acknowledging import Acknowledger
+from pregon.spark.archive.acknowledging import Acknowledger, is_gone
 from pregon.spark.archive.appending import Appender
 from pregon.spark.archive.cleaning import GRACE_MS, check_grace, clean_files
 from pregon.spark.archive.compaction import compact_once
@@ -72,7 +74,9 @@ def archive_stream(
     checked = read_options({name.lower(): text for name, text in options.items()})
     opened = open_table(spark, archive, table, chosen.compression)
     acknowledger = Acknowledger(checked)
-    appender = Appender(opened, fails_on_data_loss=checked.fails_on_data_loss)
+    # Who asks for whatever there is of a kind has topics come and go; one that was named should be there.
+    gone = partial(is_gone, checked) if checked.pattern else None
+    appender = Appender(opened, fails_on_data_loss=checked.fails_on_data_loss, is_gone=gone)
 
     def append(batch: DataFrame, number: int) -> None:
         with batch_errors_as_ours():

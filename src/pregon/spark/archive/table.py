@@ -7,7 +7,8 @@ now. So there is no gap and no overlap, however often the archive is written or 
 deleted and made again is shown as it is now; `View.since` shows an earlier life, if it was archived.
 
 Promises:
-- A DataFrame shows the table as it was when it was made.
+- A DataFrame shows the table as it was when it was made, or ends with DataLost: what the hub forgot since, because it
+  was archived since, or a topic that was made again since, does not go unnoticed.
 - Rows that are neither archived nor at the hub any more are an error, unless the option failOnDataLoss is false.
 - When everything is archived, the hub takes no part in the query.
 """
@@ -133,11 +134,21 @@ def archived(spark: SparkSession, archive: str, name: str = MESSAGES) -> list[Ar
     ]
 
 
-class _Tail(NamedTuple):
-    """What the hub adds to a log: the numbers from `first` up to, and without, `end`."""
+class Tail(NamedTuple):
+    """What the hub adds to a log that was made at `since`: the numbers from `first` up to, and without, `end`."""
 
     first: int
     end: int
+    since: int
+
+
+def tail_options(tails: Mapping[str, Tail]) -> dict[str, str]:
+    """The options that ask for exactly that: the hub is asked when the rows are needed, and may have others by then."""
+    offsets = {
+        "startingOffsets": {name: {"next": tail.first, "since": tail.since} for name, tail in tails.items()},
+        "endingOffsets": {name: {"next": tail.end, "since": tail.since} for name, tail in tails.items()},
+    }
+    return {name: msgspec.json.encode(places).decode() for name, places in offsets.items()}
 
 
 class _Seam:
@@ -228,7 +239,7 @@ class _Seam:
             raise NotFound(f"the topic {name} is not at the hub any more: View(is_archive_only=True) shows what it was")
         return topic, since if since is not None else max(lives, default=0)
 
-    def _tails(self, state: State, lives: Mapping[str, Life], ends: Mapping[str, Ends]) -> dict[str, _Tail]:
+    def _tails(self, state: State, lives: Mapping[str, Life], ends: Mapping[str, Ends]) -> dict[str, Tail]:
         found = {}
         for name, life in lives.items():
             end = ends.get(name)
@@ -236,18 +247,14 @@ class _Seam:
                 continue
             first = max(state.find_next(life) or end.tail, end.tail)
             if first <= end.head:
-                found[name] = _Tail(first, end.head + 1)
+                found[name] = Tail(first, end.head + 1, end.since)
         return found
 
-    def _tail_frame(self, tails: Mapping[str, _Tail]) -> DataFrame:
+    def _tail_frame(self, tails: Mapping[str, Tail]) -> DataFrame:
         options = dict(self._options)
         if self._kept.has_topics:
             options["subscribe"] = ",".join(tails)
-        offsets = {
-            "startingOffsets": {name: tail.first for name, tail in tails.items()},
-            "endingOffsets": {name: tail.end for name, tail in tails.items()},
-        }
-        options |= {name: msgspec.json.encode(numbers).decode() for name, numbers in offsets.items()}
+        options |= tail_options(tails)
         return self._spark.read.format("pregon").options(**options).load()
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from msgspec.structs import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -69,7 +70,7 @@ class Written:
     folder: str
     name: str
     files: list[File] = field(default_factory=list)
-    """As they are now; `path` is from `folder`."""
+    """As they are now; `path` is from `folder`. Of which life of its topic a file is, it does not say itself."""
 
 
 def open_table(spark: SparkSession, archive: str, table: str, compression: str = "zstd") -> ArchiveTable:
@@ -149,18 +150,13 @@ def _file_of(row: Mapping[str, Any]) -> File:
     )
 
 
-def place(table: ArchiveTable, written: Written, batch: int, since: Mapping[str, int]) -> list[File]:
-    """Move the files to where they belong, each as of the life of its topic that `since` says; as they are then."""
+def place(table: ArchiveTable, written: Written, batch: int) -> list[File]:
+    """Move the files to where they belong; as they are then."""
     placed = []
     for piece, file in enumerate(written.files):
         path = f"{partition_of(file.topic, file.date)}/{file_name(batch, written.name, piece)}"
         table.files.move(f"{written.folder}/{file.path}", f"{data_folder(table.kept)}/{path}")
-        placed.append(
-            File(
-                path=path, rows=file.rows, bytes=file.bytes, first=file.first, last=file.last, first_us=file.first_us,
-                last_us=file.last_us, date=file.date, topic=file.topic, since=since.get(file.topic, 0),
-            )
-        )  # fmt: skip
+        placed.append(replace(file, path=path))
     table.files.delete(written.folder)
     return placed
 
