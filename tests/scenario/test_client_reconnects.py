@@ -108,7 +108,7 @@ def test_batches_under_way_when_the_hub_dies_are_stored_once_and_in_order(make_h
             os.kill(hub.pid, signal.SIGSTOP)
             for number in range(5, 40):
                 out.send(str(number))
-            wait_until(lambda: bytes_waiting(hub) > 5_000, "the batches are on their way")
+            wait_until(lambda: bytes_waiting(hub) > 2_000, "the batches are on their way")
 
             hub.kill()
             hub.start()
