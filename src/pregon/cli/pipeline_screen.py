@@ -37,19 +37,36 @@ _ARCHIVE_COLUMNS = ("table", "topic", "through", "head", "behind", "rows")
 _STREAM_COLUMNS = ("stream", "query", "batch", "at", "rows", "rows_per_s", "behind")
 
 
-class RunScreen:
-    """The steps of a run."""
+class _Screen:
+    """What is drawn anew on a terminal while something runs, and is left out elsewhere."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._out = console()
         self._live: Live | None = None
+
+    @property
+    def _is_drawn(self) -> bool:
+        return self._out.is_terminal and not self._as_json
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+class RunScreen(_Screen):
+    """The steps of a run."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__(as_json=as_json)
         self._began_ms = monotonic_ms()
         self._step = tell("starting Spark", "iniciando Spark")
         self.spark: SparkSession | None = None
 
     def __enter__(self) -> RunScreen:
-        if self._out.is_terminal and not self._as_json:
+        if self._is_drawn:
             self._live = Live(
                 console=self._out,
                 refresh_per_second=_REFRESHES_PER_S,
@@ -58,12 +75,6 @@ class RunScreen:
             )
             self._live.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def begins(self, step: str) -> None:
         """A step begins."""
@@ -113,28 +124,21 @@ class RunScreen:
         return tell(f"{done} of {total} tasks", f"{done} de {total} tareas") if total else ""
 
 
-class StreamScreen:
+class StreamScreen(_Screen):
     """The queries of a stream: a table that is drawn anew on a terminal, a line for each new batch elsewhere."""
 
     def __init__(self, name: str, results: Results, *, as_json: bool) -> None:
-        self._name, self._results, self._as_json = name, results, as_json
-        self._out = console()
-        self._live: Live | None = None
+        super().__init__(as_json=as_json)
+        self._name, self._results = name, results
         self._shown: dict[str, int] = {}
 
     def __enter__(self) -> StreamScreen:
         stop = tell("Ctrl-C ends it after its batch", "Ctrl-C lo termina después de su lote")
-        if self._out.is_terminal and not self._as_json:
+        if self._is_drawn:
             self._out.print(f"[bold]{escape(self._name)}[/]  [dim]{stop}[/]")
             self._live = Live(console=self._out, refresh_per_second=_REFRESHES_PER_S)
             self._live.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def show(self, seen: list[Progress]) -> None:
         """How far the queries are, on the screen and for `status`."""
