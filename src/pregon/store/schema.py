@@ -22,6 +22,7 @@ from sqlalchemy import (
     true,
 )
 
+from pregon.store import schema_admin as schema_admin
 from pregon.store import schema_groups as schema_groups
 from pregon.store.schema_base import HEAD_REVISION as HEAD_REVISION
 from pregon.store.schema_base import ZERO, Id
@@ -34,6 +35,8 @@ topic = Table(
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
     Column("restricted", Boolean, nullable=False, server_default=false()),
+    # False: nothing more is accepted; what is there is delivered.
+    Column("enabled", Boolean, nullable=False, server_default=true()),
     Column("retention_age_ms", BigInteger),
     Column("retention_bytes_max", BigInteger),
     Column("retention_when_acknowledged", Boolean, nullable=False, server_default=false()),
@@ -60,6 +63,8 @@ producer = Table(
     Column("id", Id, primary_key=True),
     Column("name", String(160), nullable=False, unique=True),
     Column("description", Text, nullable=False, server_default=""),
+    # False: what it publishes is refused.
+    Column("enabled", Boolean, nullable=False, server_default=true()),
     Column("created_us", BigInteger, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -115,6 +120,8 @@ subscription = Table(
     Column("expired", BigInteger, nullable=False, server_default=ZERO),
     Column("pending_max", BigInteger),
     Column("pending_age_ms", BigInteger),
+    # True: nothing is pushed in it; everything waits, and can be pulled.
+    Column("paused", Boolean, nullable=False, server_default=false()),
     # Which messages it wants, as JSON (see filters), empty for all of them; how often that was changed; how far the
     # filter has looked; and how many messages it did not want.
     Column("filter", Text, nullable=False, server_default=""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Integer, MetaData, text
 
-HEAD_REVISION = "0008"
+HEAD_REVISION = "0009"
 """The newest migration: a database at another revision is upgraded, or refused if it is newer."""
 
 metadata = MetaData(
