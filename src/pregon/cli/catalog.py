@@ -37,10 +37,16 @@ RestrictedOption = Annotated[
     bool | None,
     typer.Option("--restricted/--open", help="Only producers that were granted the topic may publish"),
 ]
+TopicEnabledOption = Annotated[
+    bool | None, typer.Option("--enable/--disable", help="Whether it accepts messages; what is in it is delivered")
+]
+ProducerEnabledOption = Annotated[
+    bool | None, typer.Option("--enable/--disable", help="Whether what it publishes is accepted")
+]
 
 _COLUMNS = {
-    "topic": ("name", "head_seq", "tail_seq", "bytes", "restricted", "retention", "description"),
-    "producer": ("name", "topics", "created_us", "description"),
+    "topic": ("name", "head_seq", "tail_seq", "bytes", "restricted", "enabled", "retention", "description"),
+    "producer": ("name", "enabled", "topics", "created_us", "description"),
     "subscriber": ("name", "mode", "enabled", "format", "endpoint", "created_us", "description"),
 }
 
@@ -85,10 +91,12 @@ def topic_create(
     keep: KeepOption = None,
     keep_bytes: KeepBytesOption = None,
     forget_acknowledged: KeepUnackedOption = None,
+    enabled: TopicEnabledOption = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Register a topic. Without limits it keeps everything."""
+    said = {} if enabled is None else {"enabled": enabled}
     with connect(hub) as client:
         entry = client.create(
             "topic",
@@ -96,6 +104,7 @@ def topic_create(
             description=description or "",
             restricted=bool(restricted),
             retention=_retention(keep, keep_bytes, forget_acknowledged),
+            **said,
         )
     show_fields(entry, as_json=as_json)
 
@@ -109,11 +118,12 @@ def topic_update(
     keep_bytes: KeepBytesOption = None,
     forget_acknowledged: KeepUnackedOption = None,
     keep_all: Annotated[bool, typer.Option("--keep-all", help="Take every retention limit away")] = False,
+    enabled: TopicEnabledOption = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a topic; what is not named stays."""
-    given: dict[str, Any] = {"description": description, "restricted": restricted}
+    """Change a topic; what is not named stays. --disable has it accept nothing more until --enable."""
+    given: dict[str, Any] = {"description": description, "restricted": restricted, "enabled": enabled}
     values = {field: value for field, value in given.items() if value is not None}
     with connect(hub) as client:
         limits = _retention(keep, keep_bytes, forget_acknowledged)
@@ -160,12 +170,14 @@ def producer_create(
         list[str] | None,
         typer.Option("--topic", metavar="TOPIC", help="Grant a restricted topic; may be repeated"),
     ] = None,
+    enabled: ProducerEnabledOption = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Register a producer, and grant it restricted topics."""
+    said = {} if enabled is None else {"enabled": enabled}
     with connect(hub) as client:
-        entry = client.create("producer", name=name, description=description or "", topics=topics or [])
+        entry = client.create("producer", name=name, description=description or "", topics=topics or [], **said)
     show_fields(entry, as_json=as_json)
 
 
@@ -177,11 +189,12 @@ def producer_update(
         list[str] | None,
         typer.Option("--topic", metavar="TOPIC", help="Grant exactly these; may be repeated"),
     ] = None,
+    enabled: ProducerEnabledOption = None,
     hub: HubOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a producer; what is not named stays."""
-    given: dict[str, Any] = {"description": description, "topics": topics}
+    """Change a producer; what is not named stays. --disable has all that it publishes refused, until --enable."""
+    given: dict[str, Any] = {"description": description, "topics": topics, "enabled": enabled}
     with connect(hub) as client:
         values = {field: value for field, value in given.items() if value is not None}
         show_fields(client.update("producer", name, **values), as_json=as_json)

@@ -62,7 +62,7 @@ def _check_failing(client: Client, pushed: list[dict[str, Any]]) -> Finding:
                 state = client.show("push", subscription["topic"], one["name"])
             except NotFound:
                 continue  # Deleted since it was listed.
-            if one["enabled"] and state["failing_since_us"]:
+            if one["enabled"] and not state.get("paused") and state["failing_since_us"]:
                 since = format_us(state["failing_since_us"])
                 failing.append(f"{subscription['topic']} {one['name']} ({since}: {state['last_failure']})")
     if not failing:

@@ -1,4 +1,5 @@
-"""`pregon subscription`: create, list, show with its accounting, update, delete, park, unpark, cancel, replay, push."""
+"""`pregon subscription`: create, list, show with its accounting, update, delete; pause, resume; park, unpark, cancel,
+replay, push."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def list_(
     """List subscriptions."""
     with connect(hub) as client:
         rows = client.list("subscription", names=[topic, subscriber], max=max)
-    columns = ("topic", "subscriber", "first_seq", "acked_seq", "pending_max", "pending_age_ms", "filter")
+    columns = ("topic", "subscriber", "first_seq", "acked_seq", "paused", "pending_max", "pending_age_ms", "filter")
     show_rows(rows, columns, as_json=as_json, empty=tell("none yet", "todavía no hay ninguna"))
 
 
@@ -126,6 +127,34 @@ def push(
         # 0 is not 1970 but never.
         state = {name: (value or None) if name.endswith("_us") else value for name, value in state.items()}
     show_fields(state, as_json=as_json)
+
+
+@app.command("pause")
+def pause(
+    topic: TopicArgument, subscriber: SubscriberArgument, hub: HubOption = None, as_json: JsonOption = False
+) -> None:
+    """Push nothing in it until it is resumed; everything waits, and can be pulled."""
+    with connect(hub) as client:
+        entry = client.update("subscription", topic, subscriber, paused=True)
+    done = tell(
+        f"{topic} {subscriber} paused: what comes waits, and can be pulled",
+        f"{topic} {subscriber} en pausa: lo que llega espera, y puede pedirse",
+    )
+    _show_done(entry, done, as_json)
+
+
+@app.command("resume")
+def resume(
+    topic: TopicArgument, subscriber: SubscriberArgument, hub: HubOption = None, as_json: JsonOption = False
+) -> None:
+    """Push again what waits in a paused subscription, at once and in order."""
+    with connect(hub) as client:
+        entry = client.update("subscription", topic, subscriber, paused=False)
+    done = tell(
+        f"{topic} {subscriber} resumed: what waits is pushed now",
+        f"{topic} {subscriber} reanudada: lo que espera se envía ahora",
+    )
+    _show_done(entry, done, as_json)
 
 
 @app.command("delete")
@@ -227,6 +256,13 @@ def _read_filter(text: str) -> str:
     if not wanted.strip():
         raise BadFilter("the filter is empty: write one, or leave it out to get all messages")
     return wanted
+
+
+def _show_done(entry: dict[str, Any], done: str, as_json: bool) -> None:
+    if as_json:
+        show_json(entry)
+    else:
+        console().print(done)
 
 
 def _show_count(count: int, as_json: bool) -> None:

@@ -225,4 +225,4 @@ def _is_over(failure: _Failure, backlog: Backlog | None) -> bool:
     """
     if backlog is None or backlog.mode != PUSH:
         return True
-    return not failure.is_told and (backlog.pending == 0 or not backlog.enabled)
+    return not failure.is_told and (backlog.pending == 0 or not backlog.enabled or backlog.paused)

@@ -94,7 +94,7 @@ class Line:
         self.ring()
 
     def begin_anew(self) -> None:
-        """The subscriber's entry changed: try at once."""
+        """The subscriber's entry changed, or the subscription is resumed: try at once."""
         self._tries.clear()
         self._remembered = None
         self.is_closing = False

@@ -71,6 +71,11 @@ class Party:
             )
         return self._target
 
+    def try_at_once(self) -> None:
+        """Somebody asks for it: an endpoint that fails is tried now, by one push, whatever it was to wait."""
+        self.endpoint.next_try_ms = 0.0
+        self.ring_all()
+
     def end_push(self, outcome: Outcome | None, generation: int) -> int:
         """A push came back that set out in a generation; how long the endpoint is to be left alone."""
         was_failing = self.endpoint.is_failing

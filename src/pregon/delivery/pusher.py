@@ -29,12 +29,15 @@ from pregon.delivery.line import Line
 from pregon.delivery.notices import Notifier
 from pregon.delivery.party import Party
 from pregon.delivery.reading import RecentMessages
-from pregon.errors import PregonError
+from pregon.delivery.rehearsal import Rehearsal, Trial
+from pregon.delivery.rehearsals import Stage
+from pregon.errors import HubStopping, PregonError
 from pregon.hub.bridge import Bridge
 from pregon.hub.hub import Hub
 from pregon.model.batch import StoredBatch
 from pregon.store.pushing import PushedSubscriber, PushedSubscription, list_pushed, list_pushed_subscribers
 from pregon.store.secrets import KeptSecret, list_secrets
+from pregon.store.ticket import Ticket
 from pregon.store.transaction import Accepted, Transaction
 
 if TYPE_CHECKING:
@@ -73,6 +76,7 @@ class Pusher:
         self._may_redirect = may_redirect
         self._bridge = Bridge(hub.committer)
         self._desk: PushDesk | None = None
+        self._stage: Stage | None = None
         self._parties: dict[str, Party] = {}
         self._lines: dict[_Names, Line] = {}
         self._by_topic: dict[str, list[Line]] = {}
@@ -80,6 +84,7 @@ class Pusher:
         self._moved: dict[str, list[StoredBatch] | None] = {}
         """Topics in which something may be pending, each with all that was published, or None if it is to be read."""
         self._touched: set[_Names] = set()
+        self._resumed: set[_Names] = set()
         self._is_renewal_wanted = True
         self._is_renewing = False
         self._is_told = False
@@ -102,6 +107,17 @@ class Pusher:
         if self._thread.is_alive():
             self._thread.join()
 
+    def rehearse(self, subscriber: str, trial: Trial) -> Ticket[Rehearsal]:
+        """Send a subscriber's web service a test that was checked; nothing but the answer to this comes of it."""
+        loop, stage, ticket = self._loop, self._stage, Ticket[Rehearsal]()
+        try:
+            if loop is None or stage is None or self._is_stopping:
+                raise RuntimeError("no loop")
+            loop.call_soon_threadsafe(stage.begin, subscriber, trial, ticket)
+        except RuntimeError as error:
+            raise HubStopping("nothing is pushed now: the hub is starting or stopping") from error
+        return ticket
+
     def committed(self, transaction: Transaction) -> None:
         """Called in the committer's thread after each transaction."""
         with self._news_lock:
@@ -118,6 +134,7 @@ class Pusher:
                 self._note_accepted(one)
             self._moved.update(dict.fromkeys(moved))
             self._touched.update(touched)
+            self._resumed.update(transaction.resumed)
         self._tell()
 
     def _note_accepted(self, accepted: Accepted) -> None:
@@ -165,6 +182,7 @@ class Pusher:
             asyncio.Semaphore(limits.PUSHES_AT_ONCE_MAX),
             asyncio.Semaphore(limits.PROBES_AT_ONCE_MAX),
         )
+        self._stage = Stage(self._hub, self._bridge, poster)
         self._news.set()
         self._ready.set()
         while not self._is_stopping:
@@ -172,6 +190,7 @@ class Pusher:
             self._news.clear()
             self._is_told = False
             await self._take_news()
+        await self._stage.close()
         await self._end()
         await poster.close()
 
@@ -184,6 +203,9 @@ class Pusher:
             self._is_renewing = False
             moved, self._moved = self._moved, {}
             touched, self._touched = self._touched, set()
+            resumed, self._resumed = self._resumed, set()
+        for names in resumed:
+            self._resume(names)
         for names in touched:
             line = self._lines.get(names)
             if line is not None and not line.is_closing:
@@ -191,6 +213,14 @@ class Pusher:
         for topic, fresh in moved.items():
             for line in self._by_topic.get(topic, ()):
                 line.wake(fresh or ())
+
+    def _resume(self, names: _Names) -> None:
+        """Somebody wants what waits in a subscription to be pushed now, however long it was to wait."""
+        party, line = self._parties.get(names[1]), self._lines.get(names)
+        if party is not None:
+            party.try_at_once()
+        if line is not None and not line.is_closing:
+            line.begin_anew()
 
     async def _renew(self) -> None:
         """Have a line for each subscription that is pushed now, and close the others."""

@@ -26,6 +26,7 @@ Three branches say what the caller can do about it:
     │   ├── LimitReached          limit_reached
     │   ├── AckBeyondHead         ack_beyond_head
     │   ├── NotPending            not_pending
+    │   ├── Disabled              disabled
     │   ├── SessionUnknown        session_unknown
     │   ├── DataLost              data_lost
     │   ├── NotRepeatable         not_repeatable
@@ -87,6 +88,7 @@ from pregon.errors.rejected import (
     DataDirectoryReadOnly,
     DataLost,
     DeadlinePassed,
+    Disabled,
     EndpointForbidden,
     Forbidden,
     LimitReached,
@@ -145,6 +147,7 @@ __all__ = [
     "DataDirectoryReadOnly",
     "DataLost",
     "DeadlinePassed",
+    "Disabled",
     "EndpointForbidden",
     "Forbidden",
     "HubBusy",

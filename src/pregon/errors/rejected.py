@@ -140,6 +140,12 @@ class NotPending(Rejected):
     code = "not_pending"
 
 
+class Disabled(Rejected):
+    """The topic, or who publishes to it, was disabled: nothing is accepted until it is enabled."""
+
+    code = "disabled"
+
+
 class SessionUnknown(Rejected):
     """The hub has no memory of this producer session, or of a batch number so old."""
 

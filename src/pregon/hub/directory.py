@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
-from pregon.errors import Forbidden
+from pregon.errors import Disabled, Forbidden
 from pregon.limits import SCHEMA_VERSIONS_MAX
 from pregon.model.names import check_name
 from pregon.store import catalog
@@ -51,8 +51,8 @@ class Directory:
     ) -> Rights:
         """The ids of both, made if need be, if this producer may publish to this topic.
 
-        Raises NotFound, BadName, Forbidden or LimitReached, and then has made neither. One who may not create is
-        not told whether they exist: that answer is Forbidden, as for a topic that it was not granted.
+        Raises NotFound, BadName, Forbidden, Disabled or LimitReached, and then has made neither. One who may not
+        create is not told whether they exist: that answer is Forbidden, as for a topic that it was not granted.
         """
         found = self.find_rights(connection, topic_name, producer_name, may_create=may_create)
         if found is None:
@@ -67,16 +67,22 @@ class Directory:
     def find_rights(
         self, connection: Connection, topic_name: str, producer_name: str, *, may_create: bool = True
     ) -> Rights | None:
-        """The same without making anything: None when one of them is to be made on first use."""
+        """The same without making anything: None when one of them is to be made on first use.
+
+        Who may not publish to the topic, or does not know whether it exists, is not told that it is disabled.
+        """
         found = self._rights.get((topic_name, producer_name))
         if found is not None:
             return found
         row = connection.execute(
-            select(topic.c.id, topic.c.restricted, topic.c.schema_version).where(
+            select(topic.c.id, topic.c.restricted, topic.c.enabled, topic.c.schema_version).where(
                 topic.c.name == topic_name, ~topic.c.deleted
             )
         ).first()
-        producer_id = catalog.find_id(connection, "producer", producer_name)
+        who = connection.execute(
+            select(producer.c.id, producer.c.enabled).where(producer.c.name == producer_name)
+        ).first()
+        producer_id = None if who is None else int(who.id)
         is_restricted = row is not None and row.restricted
         if row is not None and is_restricted and not catalog.may_publish(connection, producer_id, row.id):
             if not may_create:
@@ -86,6 +92,10 @@ class Directory:
                 f"{producer_name} may not publish to {topic_name}: "
                 f"grant it with `pregon producer {verb} {producer_name} --topic {topic_name}`"
             )
+        if may_create or (row is not None and who is not None):
+            for kind, name, entry in (("topic", topic_name, row), ("producer", producer_name, who)):
+                if entry is not None and not entry.enabled:
+                    raise _disabled(kind, name, may_create)
         if row is None or producer_id is None:
             return None
         rights = Rights(row.id, producer_id, schema_mark(row.id, row.schema_version))
@@ -116,6 +126,12 @@ class Directory:
             else row_id
             for kind, row_id in found.items()
         ]
+
+
+def _disabled(kind: str, name: str, may_create: bool) -> Disabled:
+    """Who may make entries may enable them too."""
+    advice = f"`pregon {kind} update {name} --enable` enables it" if may_create else "ask the hub's administrator"
+    return Disabled(f"the {kind} {name} is disabled, and nothing was stored: {advice}")
 
 
 def _not_granted(producer_name: str, topic_name: str) -> Forbidden:

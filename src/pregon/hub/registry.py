@@ -19,6 +19,7 @@ from pregon.hub.directory import Directory
 from pregon.hub.settle import trace_runs, unwanted_ahead
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.catalog import EARLIEST, LATEST, Producer, Subscriber, Subscription, Topic
+from pregon.model.group import TOPIC_PREFIX
 from pregon.model.names import check_description, check_name
 from pregon.model.trace import REPLAYED
 from pregon.store import catalog, cursors
@@ -34,6 +35,7 @@ KINDS: dict[str, type[Entry]] = {
     "subscriber": Subscriber,
     "subscription": Subscription,
 }
+_NOTHING_FAILED = {"attempts": 0, "refusals": 0, "next_try_us": 0, "failing_since_us": 0, "deferred_seq": 0}
 
 
 class CatalogOperation:
@@ -116,7 +118,7 @@ def change_entry(
             wanted = _check(msgspec.convert(merged, _type_of(kind)))
         except msgspec.ValidationError as error:
             raise BadRequest(f"{kind}: {error}") from error
-        _update(transaction, wanted)
+        _update(transaction, there, wanted)
         if isinstance(wanted, Subscription):
             # Another filter: what is pending may be something else now.
             transaction.touched.add((wanted.topic, wanted.subscriber))
@@ -221,6 +223,8 @@ def _check(entry: Entry) -> Entry:
     check_description(entry.description)
     if isinstance(entry, Topic):
         entry.retention.check()
+        if not entry.enabled and entry.name.startswith(TOPIC_PREFIX):
+            raise BadRequest(f"{entry.name} is the topic of a group, and is not disabled: remove its members instead")
     if isinstance(entry, Producer):
         for name in entry.topics:
             check_name("topic", name)
@@ -230,10 +234,10 @@ def _check(entry: Entry) -> Entry:
 def _settable(entry: Entry) -> dict[str, Any]:
     """What people set of an entry."""
     fields = {
-        Topic: ("name", "description", "restricted", "retention"),
-        Producer: ("name", "description", "topics"),
+        Topic: ("name", "description", "restricted", "enabled", "retention"),
+        Producer: ("name", "description", "topics", "enabled"),
         Subscriber: ("name", "description", "mode", "endpoint", "format", "push", "enabled"),
-        Subscription: ("topic", "subscriber", "pending_max", "pending_age_ms", "filter"),
+        Subscription: ("topic", "subscriber", "pending_max", "pending_age_ms", "filter", "paused"),
     }[type(entry)]
     return {name: getattr(entry, name) for name in fields}
 
@@ -255,7 +259,7 @@ def _insert(transaction: Transaction, directory: Directory, entry: Entry) -> Non
         catalog.insert_row(connection, topic, {**catalog.topic_values(entry), "created_us": now_us})
     elif isinstance(entry, Producer):
         topic_ids = [catalog.require_id(connection, "topic", name) for name in sorted(set(entry.topics))]
-        values = {"name": entry.name, "description": entry.description, "created_us": now_us}
+        values = {**catalog.producer_values(entry), "created_us": now_us}
         catalog.grant(connection, catalog.insert_row(connection, producer, values), topic_ids)
     else:
         catalog.insert_row(connection, subscriber, {**catalog.subscriber_values(entry), "created_us": now_us})
@@ -281,32 +285,35 @@ def _insert_subscription(transaction: Transaction, directory: Directory, entry: 
         "pending_max": entry.pending_max,
         "pending_age_ms": entry.pending_age_ms,
         "filter": entry.filter,
+        "paused": entry.paused,
         "examined_seq": first_seq - 1,
         "created_us": now_us,
     }
     catalog.insert_row(connection, subscription, values)
 
 
-def _update(transaction: Transaction, entry: Entry) -> None:
+def _update(transaction: Transaction, there: Entry, entry: Entry) -> None:
     connection = transaction.connection
     if isinstance(entry, Subscription):
-        _update_subscription(transaction, entry)
+        is_resumed = isinstance(there, Subscription) and there.paused and not entry.paused
+        _update_subscription(transaction, entry, is_resumed=is_resumed)
     elif isinstance(entry, Topic):
         connection.execute(update(topic).where(topic.c.name == entry.name).values(**catalog.topic_values(entry)))
     elif isinstance(entry, Producer):
         topic_ids = [catalog.require_id(connection, "topic", name) for name in sorted(set(entry.topics))]
         catalog.grant(connection, catalog.require_id(connection, "producer", entry.name), topic_ids)
-        connection.execute(update(producer).where(producer.c.name == entry.name).values(description=entry.description))
+        connection.execute(
+            update(producer).where(producer.c.name == entry.name).values(**catalog.producer_values(entry))
+        )
     else:
         values = catalog.subscriber_values(entry)
         connection.execute(update(subscriber).where(subscriber.c.name == entry.name).values(**values))
         # Pushes begin anew, or there are none any more: what failed before says nothing of that.
         mine = subscription.c.subscriber_id == catalog.require_id(connection, "subscriber", entry.name)
-        state = {"attempts": 0, "refusals": 0, "next_try_us": 0, "failing_since_us": 0, "deferred_seq": 0}
-        connection.execute(update(subscription).where(mine).values(**state))
+        connection.execute(update(subscription).where(mine).values(**_NOTHING_FAILED))
 
 
-def _update_subscription(transaction: Transaction, entry: Subscription) -> None:
+def _update_subscription(transaction: Transaction, entry: Subscription, *, is_resumed: bool) -> None:
     """With another filter, what the old one said of the messages that are pending counts no more."""
     connection = transaction.connection
     place = cursors.find_place(connection, entry.topic, entry.subscriber)
@@ -323,5 +330,10 @@ def _update_subscription(transaction: Transaction, entry: Subscription) -> None:
             pending_age_ms=entry.pending_age_ms,
             filter=entry.filter,
             filter_version=subscription.c.filter_version + (place.filter != entry.filter),
+            paused=entry.paused,
+            **(_NOTHING_FAILED if is_resumed else {}),
         )
     )
+    if is_resumed:
+        # At once: how pushes failed before the pause says nothing of now.
+        transaction.resumed.add((entry.topic, entry.subscriber))

@@ -47,6 +47,7 @@ _NOTED = (
     subscription.c.first_seq,
     subscription.c.acked_seq,
     subscription.c.filter,
+    subscription.c.paused,
     subscription.c.attempts,
     subscription.c.next_try_us,
     subscription.c.failing_since_us,
@@ -164,6 +165,8 @@ def _standing(row: Any, seq: int, settled: Trace | None) -> Standing:
         return Standing(**common)
     if not row.enabled:
         common["reason"] = row.disabled_reason or "nothing is pushed to it: it is disabled"
+    elif row.paused:
+        common["reason"] = "nothing is pushed in it: the subscription is paused"
     if not row.attempts and not row.failing_since_us:
         return Standing(**common)
     return Standing(

@@ -45,6 +45,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     restricted: bool = False
     """Only producers that were granted the topic may publish to it."""
+    enabled: bool = True
+    """False: nothing more is accepted in it; what is there is still delivered, pulled and read."""
     retention: Retention = Retention()
     head_seq: int = 0
     tail_seq: int = 1
@@ -61,6 +63,8 @@ class Producer(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     topics: tuple[str, ...] = ()
     """Restricted topics to which it may publish."""
+    enabled: bool = True
+    """False: what it publishes is refused, in every topic."""
     created_us: int = 0
 
 
@@ -171,6 +175,8 @@ class PushState(msgspec.Struct, frozen=True, kw_only=True):
     subscriber: str
     mode: str
     enabled: bool
+    paused: bool = False
+    """Whether somebody paused the subscription: nothing is pushed in it until it is resumed."""
     attempts: int = 0
     """How often the next message failed."""
     next_try_us: int = 0
@@ -207,6 +213,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     """Messages pending for longer than this expire."""
     filter: str = ""
     """Which messages it wants, as JSON (see `filters`); empty: all of them."""
+    paused: bool = False
+    """True: nothing is pushed in it; everything waits, and can be pulled."""
     first_seq: int = 0
     acked_seq: int = 0
     epoch: int = 0

@@ -46,6 +46,7 @@ _ALL = Prepared(
         subscription.c.failing_since_us,
         subscriber.c.enabled,
         subscriber.c.mode,
+        subscription.c.paused,
     )
     .select_from(
         subscription.join(topic, topic.c.id == subscription.c.topic_id).join(
@@ -105,11 +106,13 @@ class Backlog:
     """Since when its last pushes failed; 0: they did not."""
     enabled: bool
     mode: str
+    paused: bool = False
 
     @property
     def is_failing(self) -> bool:
         """Whether something waits to be pushed, and could not be."""
-        return bool(self.failing_since_us) and self.mode == PUSH and self.enabled and self.pending > 0
+        is_pushed = self.mode == PUSH and self.enabled and not self.paused
+        return is_pushed and bool(self.failing_since_us) and self.pending > 0
 
 
 def read_backlogs(connection: Connection) -> list[Backlog]:
@@ -118,9 +121,8 @@ def read_backlogs(connection: Connection) -> list[Backlog]:
     unwanted: dict[int, int] = dict(_UNWANTED.run(connection, {}))
     times = _Times(connection)
     backlogs = []
-    for id_, topic_id, topic_name, name, acked, head, tail, has_filter, failing_us, enabled, mode in _ALL.run(
-        connection, {}
-    ):
+    for id_, topic_id, topic_name, name, acked, head, tail, has_filter, failing_us, *rest in _ALL.run(connection, {}):
+        enabled, mode, paused = rest
         all_aside, aside_after, returned, done = aside.get(id_, (0, 0, 0, 0))
         # Which of the numbers behind this sum is which: see `model.subscription.account`.
         pending = head - acked - aside_after - unwanted.get(id_, 0) + returned
@@ -142,6 +144,7 @@ def read_backlogs(connection: Connection) -> list[Backlog]:
                 failing_since_us=failing_us,
                 enabled=bool(enabled),
                 mode=mode,
+                paused=bool(paused),
             )
         )
     return backlogs

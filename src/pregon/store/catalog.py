@@ -72,6 +72,7 @@ def _topic(row: Any) -> Topic:
         name=row.name,
         description=row.description,
         restricted=row.restricted,
+        enabled=bool(row.enabled),
         retention=Retention(
             age_ms=row.retention_age_ms,
             bytes_max=row.retention_bytes_max,
@@ -91,6 +92,7 @@ def topic_values(value: Topic) -> dict[str, Any]:
         "name": value.name,
         "description": value.description,
         "restricted": value.restricted,
+        "enabled": value.enabled,
         "retention_age_ms": value.retention.age_ms,
         "retention_bytes_max": value.retention.bytes_max,
         "retention_when_acknowledged": value.retention.when_acknowledged,
@@ -106,6 +108,11 @@ def list_topics(connection: Connection, after: str, rows_max: int, name: str = "
 def _page(statement: Select[Any], table: Table, after: str, rows_max: int, name: str) -> Select[Any]:
     statement = statement.where(table.c.name > after).order_by(table.c.name).limit(rows_max)
     return statement.where(table.c.name == name) if name else statement
+
+
+def producer_values(value: Producer) -> dict[str, Any]:
+    """The columns of a producer that people set."""
+    return {"name": value.name, "description": value.description, "enabled": value.enabled}
 
 
 def list_producers(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Producer]:
@@ -125,6 +132,7 @@ def list_producers(connection: Connection, after: str, rows_max: int, name: str 
             name=row.name,
             description=row.description,
             topics=tuple(grants.get(row.id, ())),
+            enabled=bool(row.enabled),
             created_us=row.created_us,
         )
         for row in rows
@@ -192,6 +200,7 @@ def list_subscriptions(
             pending_max=row.pending_max,
             pending_age_ms=row.pending_age_ms,
             filter=row.filter,
+            paused=bool(row.paused),
             first_seq=row.first_seq,
             acked_seq=row.acked_seq,
             epoch=row.epoch,

@@ -50,7 +50,7 @@ def list_pushed_subscribers(connection: Connection) -> list[PushedSubscriber]:
 
 
 def list_pushed(connection: Connection) -> list[PushedSubscription]:
-    """Every subscription of those."""
+    """Every subscription of those that is not paused."""
     is_returned = exists().where(parked.c.subscription_id == subscription.c.id, parked.c.returned)
     statement = (
         select(
@@ -64,7 +64,7 @@ def list_pushed(connection: Connection) -> list[PushedSubscription]:
             subscription.c.failing_since_us,
         )
         .select_from(_FROM)
-        .where(subscriber.c.mode == PUSH, subscriber.c.enabled, ~topic.c.deleted)
+        .where(subscriber.c.mode == PUSH, subscriber.c.enabled, ~subscription.c.paused, ~topic.c.deleted)
     )
     return [
         PushedSubscription(id_, topic_name, name, bool(has_pending), *rest)
@@ -74,7 +74,7 @@ def list_pushed(connection: Connection) -> list[PushedSubscription]:
 
 def find_push_state(connection: Connection, topic_name: str, subscriber_name: str) -> PushState | None:
     """How pushing a subscription goes; None if there is no such subscription."""
-    columns = ("attempts", "next_try_us", "failing_since_us", "last_failure")
+    columns = ("paused", "attempts", "next_try_us", "failing_since_us", "last_failure")
     row = (
         connection.execute(
             select(subscriber.c.mode, subscriber.c.enabled, *(subscription.c[name] for name in columns))

@@ -38,6 +38,8 @@ class Transaction:
     """Topics of which something became pending without a publication: unparked, replayed."""
     touched: set[tuple[str, str]] = field(default_factory=set)
     """Subscriptions, by topic and subscriber, that were settled, parked, replayed."""
+    resumed: set[tuple[str, str]] = field(default_factory=set)
+    """Those that were paused and are no more: what waits in them is pushed at once."""
     is_catalogue_changed: bool = False
     gathered: dict[Hashable, Any] = field(default_factory=dict)
     """What is gathered (by topic, by producer session) until it is written at once."""

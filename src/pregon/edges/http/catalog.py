@@ -196,11 +196,11 @@ _DESCRIBED = {"description": "Dirección General del Registro Civil"}
 ROUTES = [
     *_crud(
         _Noun("topic"), "/v1/topics", "/v1/topics/{topic}", TopicsPage,
-        ({"name": "fallecidos", "description": "Personas fallecidas"}, {"description": "Defunciones"}),
+        ({"name": "fallecidos", "description": "Personas fallecidas"}, {"description": "Defunciones", "enabled": True}),
     ),
     *_crud(
         _Noun("producer"), "/v1/producers", "/v1/producers/{producer}", ProducersPage,
-        ({"name": "dgrec", **_DESCRIBED}, _DESCRIBED),
+        ({"name": "dgrec", **_DESCRIBED}, {**_DESCRIBED, "enabled": True}),
     ),
     *_crud(
         _Noun("subscriber"), "/v1/subscribers", "/v1/subscribers/{subscriber}", SubscribersPage,
@@ -214,7 +214,7 @@ ROUTES = [
         SubscriptionsPage,
         (
             {"subscriber": "bps", "start": "earliest", "filter": {"header": "region", "equals": "montevideo"}},
-            {"pending_max": 100_000},
+            {"pending_max": 100_000, "paused": False},
         ),
     ),
     Route(

@@ -50,11 +50,12 @@ class RetentionIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TopicIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A topic to create."""
+    """A topic to create; one that is not enabled accepts nothing."""
 
     name: Name
     description: _Description = ""
     restricted: bool = False
+    enabled: bool = True
     retention: RetentionIn = msgspec.field(default_factory=RetentionIn)
 
 
@@ -63,15 +64,18 @@ class TopicPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     description: _Description | UnsetType = UNSET
     restricted: bool | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
     retention: RetentionIn | UnsetType = UNSET
 
 
 class ProducerIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A producer to create, with the restricted topics that it is granted."""
+    """A producer to create, with the restricted topics that it is granted; what one publishes that is not enabled is
+    refused."""
 
     name: Name
     description: _Description = ""
     topics: _Names = []
+    enabled: bool = True
 
 
 class ProducerPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -79,6 +83,7 @@ class ProducerPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     description: _Description | UnsetType = UNSET
     topics: _Names | UnsetType = UNSET
+    enabled: bool | UnsetType = UNSET
 
 
 class PushIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -124,14 +129,16 @@ class SubscriptionIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     pending_max: _Limit | None = None
     pending_age_ms: _Limit | None = None
     filter: dict[str, Any] | None = None
+    paused: bool = False
 
 
 class SubscriptionPatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What to change of a subscription; null takes a limit, or the filter, away."""
+    """What to change of a subscription; null takes a limit, or the filter, away. Nothing is pushed in a paused one."""
 
     pending_max: _Limit | UnsetType | None = UNSET
     pending_age_ms: _Limit | UnsetType | None = UNSET
     filter: dict[str, Any] | UnsetType | None = UNSET
+    paused: bool | UnsetType = UNSET
 
 
 class SubscriptionOut(msgspec.Struct, kw_only=True):
@@ -143,6 +150,7 @@ class SubscriptionOut(msgspec.Struct, kw_only=True):
     pending_max: int | None
     pending_age_ms: int | None
     filter: dict[str, Any] | None
+    paused: bool
     first_seq: int
     acked_seq: int
     epoch: int

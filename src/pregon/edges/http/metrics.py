@@ -198,6 +198,10 @@ def _of_backlogs(backlogs: Sequence[Backlog], now_us: int) -> Iterator[str]:
         "pregon_subscription_disabled", "gauge", "Whether nothing is pushed to it any more",
         (f"pregon_subscription_disabled{{{labels}}} {int(not one.enabled)}" for labels, one in pushed),
     )  # fmt: skip
+    yield from _family(
+        "pregon_subscription_paused", "gauge", "Whether somebody paused it",
+        (f"pregon_subscription_paused{{{labels}}} {int(one.paused)}" for labels, one in pushed),
+    )  # fmt: skip
 
 
 def _age_s(backlog: Backlog, now_us: int) -> float:
@@ -215,6 +219,7 @@ def _together(backlogs: Sequence[Backlog]) -> Backlog:
         failing_since_us=max(one.failing_since_us if one.is_failing else 0 for one in backlogs),
         enabled=all(one.enabled for one in backlogs if one.mode == PUSH),
         mode=PUSH,
+        paused=any(one.paused for one in backlogs if one.mode == PUSH),
     )
 
 

@@ -23,7 +23,7 @@ from pregon.edges.http.answers import ARROW, EVENT, EVENTS, JSON, Answer, json_a
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.forms import MessageIn
 from pregon.edges.http.routes import Desk, Route
-from pregon.errors import BadBatch, BadRequest, MediaTypeUnknown, SchemaMismatch, TooLarge
+from pregon.errors import BadBatch, BadRequest, Disabled, MediaTypeUnknown, SchemaMismatch, TooLarge
 from pregon.hub.way import Published
 from pregon.model import events
 from pregon.model.batch import Packing, decode_sent, encode
@@ -229,7 +229,7 @@ _EVENT_EXAMPLE = {
     "type": "uy.gub.dgrec.fallecido",
     "data": {"nombre": "Pepe"},
 }
-_REFUSED = (TooLarge, SchemaMismatch, BadBatch, MediaTypeUnknown)
+_REFUSED = (TooLarge, SchemaMismatch, BadBatch, MediaTypeUnknown, Disabled)
 ROUTES = [
     Route(
         method="POST",

@@ -41,6 +41,7 @@ class PushOut(msgspec.Struct, kw_only=True):
     subscriber: str
     mode: str
     enabled: bool
+    paused: bool
     attempts: int
     next_try_us: int | None
     failing_since_us: int | None
@@ -78,6 +79,7 @@ async def show_push(desk: Desk, exchange: Exchange) -> Answer:
         subscriber=state.subscriber,
         mode=state.mode,
         enabled=state.enabled,
+        paused=state.paused,
         attempts=state.attempts,
         next_try_us=state.next_try_us or None,
         failing_since_us=state.failing_since_us or None,
@@ -130,6 +132,7 @@ ROUTES = [
             "subscriber": "bps",
             "mode": "push",
             "enabled": True,
+            "paused": False,
             "attempts": 3,
             "next_try_at": "2026-11-15T10:00:08.000000Z",
             "failing_since_at": "2026-11-15T10:00:00.000000Z",

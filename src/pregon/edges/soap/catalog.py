@@ -18,7 +18,7 @@ from pregon.errors import BadRequest
 from pregon.hub.access import NewKey
 from pregon.hub.registry import KINDS, Entry
 from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import Producer, PushOptions, Retention
+from pregon.model.catalog import Producer, PushOptions, Retention, Topic
 from pregon.security.keys import PRODUCER, SUBSCRIBER
 from pregon.soap.vocabulary import CATALOGO
 
@@ -34,6 +34,7 @@ _RETENTION = Record(
 )
 _TOPICS = Record("TopicNames", (Field("topic", "topic", NAME, is_list=True),))
 _DESCRIPTION = Field("description", "description", TEXT)
+_ENABLED = Field("enabled", "enabled", FLAG)
 _CREATED = Field("createdAt", "created_us", INSTANT)
 
 _NAMES: dict[str, tuple[Field, ...]] = {
@@ -46,20 +47,26 @@ _NAMES: dict[str, tuple[Field, ...]] = {
     ),
 }
 _SETTABLE: dict[str, tuple[Field, ...]] = {
-    "topic": (_DESCRIPTION, Field("restricted", "restricted", FLAG), Field("retention", "retention", _RETENTION)),
-    "producer": (_DESCRIPTION, Field("topics", "topics", _TOPICS)),
+    "topic": (
+        _DESCRIPTION,
+        Field("restricted", "restricted", FLAG),
+        Field("retention", "retention", _RETENTION),
+        _ENABLED,
+    ),
+    "producer": (_DESCRIPTION, Field("topics", "topics", _TOPICS), _ENABLED),
     "subscriber": (
         _DESCRIPTION,
         Field("mode", "mode", NAME),
         Field("endpoint", "endpoint", NAME),
         Field("format", "format", NAME),
         Field("push", "push", PUSH_OPTIONS),
-        Field("enabled", "enabled", FLAG),
+        _ENABLED,
     ),
     "subscription": (
         Field("pendingMax", "pending_max", NUMBER, may_be_nil=True),
         Field("pendingAgeMs", "pending_age_ms", NUMBER, may_be_nil=True),
         Field("filter", "filter", TEXT, may_be_nil=True),
+        Field("paused", "paused", FLAG),
     ),
 }
 _AT_FIRST: dict[str, tuple[Field, ...]] = {"subscription": (Field("start", "start", NAME),)}
@@ -113,8 +120,11 @@ def _as_record(entry: Entry) -> Mapping[str, Any]:
     for name in ("retention", "push"):
         if name in values:
             values[name] = msgspec.structs.asdict(values[name])
-    for name in ("endpoint", "disabled_reason", "filter"):
+    for name in ("endpoint", "disabled_reason", "filter", "paused"):
         values[name] = values.get(name) or None
+    if isinstance(entry, Topic | Producer) and entry.enabled:
+        # As it was before either could be disabled: clients that were made from an older WSDL know of no such element.
+        values["enabled"] = None
     return values
 
 

@@ -45,6 +45,7 @@ _STATE = (
     Field("nextTry", "next_try_us", INSTANT),
     Field("failingSince", "failing_since_us", INSTANT),
     Field("lastFailure", "last_failure", TEXT),
+    Field("paused", "paused", FLAG),
 )
 
 
@@ -66,7 +67,7 @@ async def _revoke(desk: Desk, values: Values) -> Mapping[str, Any]:
 async def _show(desk: Desk, values: Values) -> Mapping[str, Any]:
     state = await desk.answer(desk.gate.push_state(desk.caller, values["topic"], values["subscriber"]))
     shown = msgspec.structs.asdict(state)
-    for name in ("next_try_us", "failing_since_us", "last_failure"):
+    for name in ("next_try_us", "failing_since_us", "last_failure", "paused"):
         shown[name] = shown[name] or None
     return shown
 
