@@ -149,6 +149,10 @@ PUSH_READ_BYTES_MAX = 1 * MIB
 """Their Arrow bytes, but for the first, which always goes."""
 SIGNING_SECRETS_MAX = 4
 """Signing secrets of one subscriber that are valid at once."""
+REHEARSALS_AT_ONCE_MAX = 4
+"""Tests of subscribers' web services at once; one more gets `hub_busy`."""
+REHEARSAL_BODY_BYTES_MAX = 64 * KIB
+"""Body of the message of such a test; and what is shown of the request, and of the answer."""
 
 FILTER_BYTES_MAX = 8 * KIB
 """Text of a subscription's filter."""
@@ -222,3 +226,28 @@ GROUP_SEEN_BEHIND_MAX = 2_000
 """How many messages behind the newest one a member may answer whose dependencies the hub works out."""
 GROUP_REPORT_ROWS_MAX = 1_000
 """Deliveries in one report of a member."""
+
+ADMINISTRATORS_MAX = 1_000
+"""People who enter the administration pages with a password."""
+PASSWORD_CHARACTERS_MIN = 10
+"""Length of a password, at least."""
+PASSWORD_CHARACTERS_MAX = 200
+"""Length of a password, at most."""
+PASSWORDS_AT_ONCE_MAX = 2
+"""Passwords that are hashed or compared at once, which takes 64 MiB each; others wait for their turn."""
+ADMIN_SESSIONS_MAX = 10_000
+"""Sessions of the administration pages."""
+ADMIN_SESSIONS_OF_PERSON_MAX = 20
+"""Sessions of one person; one more ends the oldest."""
+ENTRY_WINDOW_MS = 10 * 60 * 1_000
+"""For how long a failed attempt to enter the administration pages counts."""
+ENTRY_NAME_FAILURES_MAX = 10
+"""Failed attempts to enter by one name in that time; one more gets `rate_limited`."""
+ENTRY_ADDRESS_FAILURES_MAX = 30
+"""Failed attempts to enter from one address in that time; one more gets `rate_limited`."""
+ENTRY_AUDITED_FAILURES_MAX = 1_000
+"""Failed attempts that are written into the audit in that time; the others are only refused."""
+ENTRY_REMEMBERED_MAX = 10_000
+"""Names and addresses of which failed attempts are counted."""
+AUDIT_DETAIL_BYTES_MAX = 16 * KIB
+"""What an entry of the audit says of what was asked for; longer values are left out of it."""

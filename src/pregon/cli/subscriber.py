@@ -1,6 +1,6 @@
 """`pregon subscriber`: create, list, show, update, delete; how messages are pushed to it is among what is set.
 
-Its signing secrets are in `push`.
+Its signing secrets are in `push`, tests of its web service in `rehearsal`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from pregon.cli.catalog import AfterOption, DescriptionOption, NameArgument, del
 from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect, parse_duration_ms
 from pregon.cli.output import show_fields
 from pregon.cli.push import secret
+from pregon.cli.rehearsal import rehearse
 from pregon.model.catalog import BLOCK, CLOUDEVENTS, PARK, PULL, PUSH, RAW, SOAP
 
 app = typer.Typer(help="Subscribers: who receives.", no_args_is_help=True)
 app.add_typer(secret, name="secret")
+app.command("test")(rehearse)
 
 
 class Mode(StrEnum):

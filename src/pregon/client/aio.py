@@ -298,6 +298,10 @@ class AsyncClient(AsyncServiceVerbs, AsyncGroupVerbs):
         """A page of entries, by name, after a name."""
         return await self._run(calls.list_entries(kind, names, after, max))
 
+    async def rehearse(self, subscriber: str, *, wait_ms: int = 10_000, **trial: str) -> dict[str, Any]:
+        """Send a test to a subscriber's web service; what was sent and answered, and what a push had made of it."""
+        return await self._run(calls.rehearse(subscriber, trial, wait_ms))
+
     async def ping(self) -> calls.HubVersion:
         """Is the hub there?"""
         return await self._run(calls.ping())

@@ -298,6 +298,11 @@ def create(kind: str, entry: Mapping[str, Any]) -> Call[dict[str, Any]]:
     return Call(c.Create(kind=kind, entry=dict(entry)), (), _row)
 
 
+def rehearse(subscriber: str, trial: Mapping[str, Any], wait_ms: int) -> Call[dict[str, Any]]:
+    """Send a test to a subscriber's web service; when the answer is lost on its way here, it is sent once more."""
+    return Call(c.Create(kind="rehearsal", entry={"subscriber": subscriber, **trial}), (), _row, wait_ms)
+
+
 def update(kind: str, names: Sequence[str], values: Mapping[str, Any]) -> Call[dict[str, Any]]:
     """Change some fields of an entry."""
     return Call(c.Update(kind=kind, names=list(names), values=dict(values)), (), _row)

@@ -23,7 +23,7 @@ from yarl import URL
 from pregon import limits
 from pregon.clock import monotonic_ms, wall_us
 from pregon.delivery.connections import Connections, Trip, current_trip
-from pregon.delivery.exchange import Answer, Place, exchange
+from pregon.delivery.exchange import Answer, Place, Recording, exchange
 from pregon.delivery.failures import explain_failure, is_stale_connection
 from pregon.delivery.formats import PushRequest, make_request
 from pregon.delivery.outcome import (
@@ -88,9 +88,16 @@ class Poster:
         return self._connections.open_count if self._connections else 0
 
     async def attempt(
-        self, target: Target, message: Message, *, attempt: int, matched: str = "", traceparent: str = ""
+        self,
+        target: Target,
+        message: Message,
+        *,
+        attempt: int,
+        matched: str = "",
+        traceparent: str = "",
+        recording: Recording | None = None,
     ) -> Outcome:
-        """Push a message to a target, once."""
+        """Push a message to a target, once; what was sent and answered is left in `recording`, for who wants it."""
         started_ms = monotonic_ms()
         now_s = wall_us() // 1_000_000
         try:
@@ -109,7 +116,7 @@ class Poster:
         if traceparent:
             # The hub's own span stands between the producer's and the subscriber's.
             request.headers["traceparent"] = traceparent
-        errand = _Errand(target, request, started_ms, now_s)
+        errand = _Errand(target, request, started_ms, now_s, recording)
         try:
             async with asyncio.timeout(target.time_limit_ms / 1_000):
                 return await self._carry_out(errand)
@@ -155,7 +162,7 @@ class Poster:
             trip = errand.trip = Trip(place.url.raw_host or "")
             current_trip.set(trip)
             try:
-                return await exchange(connections, place, request.headers, request.body)
+                return await exchange(connections, place, request.headers, request.body, errand.recording)
             except (aiohttp.ClientConnectionError, OSError) as error:
                 # A kept connection that the subscriber closed meanwhile says nothing of the subscriber: once more,
                 # over a new one. The message may have arrived before; its id is the same.
@@ -184,14 +191,17 @@ class Poster:
 class _Errand:
     """One attempt under way."""
 
-    __slots__ = ("answered_ms", "is_first", "now_s", "request", "started_ms", "target", "trip", "verdict")
+    __slots__ = ("answered_ms", "is_first", "now_s", "recording", "request", "started_ms", "target", "trip", "verdict")
 
-    def __init__(self, target: Target, request: PushRequest, started_ms: float, now_s: int) -> None:
+    def __init__(
+        self, target: Target, request: PushRequest, started_ms: float, now_s: int, recording: Recording | None
+    ) -> None:
         self.target = target
         self.request = request
         self.started_ms = started_ms
         self.answered_ms = 0.0
         self.now_s = now_s
+        self.recording = recording
         self.trip = Trip("")
         self.verdict: Outcome | None = None
         """What the head of the answer says, where that is enough."""

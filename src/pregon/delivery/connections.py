@@ -24,7 +24,12 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from pregon.errors import EndpointForbidden
-from pregon.limits import PROBES_AT_ONCE_MAX, PUSH_IDLE_CONNECTIONS_MAX, PUSHES_AT_ONCE_MAX
+from pregon.limits import (
+    PROBES_AT_ONCE_MAX,
+    PUSH_IDLE_CONNECTIONS_MAX,
+    PUSHES_AT_ONCE_MAX,
+    REHEARSALS_AT_ONCE_MAX,
+)
 from pregon.security.guard import Guard
 
 IDLE_S_MAX = 60.0
@@ -57,7 +62,7 @@ class Connections(aiohttp.TCPConnector):
         self.open_count = 0
         """Sockets that are open, at work or kept for later."""
         super().__init__(
-            limit=PUSHES_AT_ONCE_MAX + PROBES_AT_ONCE_MAX,
+            limit=PUSHES_AT_ONCE_MAX + PROBES_AT_ONCE_MAX + REHEARSALS_AT_ONCE_MAX,
             keepalive_timeout=IDLE_S_MAX,
             resolver=NameLookup(),
             ttl_dns_cache=_NAMES_KEPT_S,

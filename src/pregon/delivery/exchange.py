@@ -19,7 +19,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
-from aiohttp.http import HttpProcessingError
+from aiohttp.http import HttpProcessingError, RawResponseMessage
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 from yarl import URL
@@ -47,6 +47,59 @@ class Place:
         self.head = f"POST {url.raw_path_qs} HTTP/1.1\r\nHost: {self.stub.headers['Host']}\r\nAccept: */*\r\n"
 
 
+class Recording:
+    """What went over the wire and what came back, for who wants to see it; the last of several."""
+
+    __slots__ = ("answer_headers", "body", "head", "is_cut", "reason", "received", "status")
+
+    def __init__(self) -> None:
+        self.head = ""
+        self.body = b""
+        self._forget_answer()
+
+    def _forget_answer(self) -> None:
+        self.status = 0
+        """0: there was no answer."""
+        self.reason = ""
+        self.answer_headers: tuple[tuple[bytes, bytes], ...] = ()
+        self.received = b""
+        self.is_cut = False
+        """Whether there was more than was read of the answer."""
+
+    def send(self, head: str, body: bytes) -> None:
+        """This is being sent."""
+        self.head, self.body = head, body
+        self._forget_answer()
+
+    def hear(self, message: RawResponseMessage, content: StreamReader) -> Heard:
+        """This is the head of what comes back; the rest is to be read through what is returned."""
+        self.status, self.reason, self.answer_headers = message.code, message.reason or "", message.raw_headers
+        self.is_cut = not content.at_eof()
+        return Heard(content, self)
+
+
+class Heard:
+    """The content of an answer that is recorded while it is read."""
+
+    __slots__ = ("_content", "_recording")
+
+    def __init__(self, content: StreamReader, recording: Recording) -> None:
+        self._content = content
+        self._recording = recording
+
+    async def readany(self) -> bytes:
+        """The next piece; empty at the end."""
+        piece, recording = await self._content.readany(), self._recording
+        room = limits.PUSH_ANSWER_BYTES_MAX - len(recording.received)
+        recording.received += piece[:room]
+        recording.is_cut = bool(piece)
+        return piece
+
+    def at_eof(self) -> bool:
+        """Whether there is nothing more to read."""
+        return self._content.at_eof()
+
+
 class Answer:
     """An answer whose head is there."""
 
@@ -57,7 +110,7 @@ class Answer:
         connection: Connection,
         status: int,
         headers: CIMultiDictProxy[str],
-        content: StreamReader,
+        content: StreamReader | Heard,
         *,
         is_sent: bool,
     ) -> None:
@@ -80,12 +133,20 @@ class Answer:
             self._connection.close()
 
 
-async def exchange(connections: Connections, place: Place, headers: Mapping[str, str], body: bytes) -> Answer:
+async def exchange(
+    connections: Connections,
+    place: Place,
+    headers: Mapping[str, str],
+    body: bytes,
+    recording: Recording | None = None,
+) -> Answer:
     """Send a request; returns when the head of its answer is there. Raises what aiohttp raises."""
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     head = f"{place.head}{lines}Content-Length: {len(body)}\r\n\r\n"
     if head.count("\n") != len(headers) + 5 or head.count("\r") != len(headers) + 5:
         raise ValueError("a header has more than one line")
+    if recording is not None:
+        recording.send(head, body)
     connection = await connections.connect(place.stub, [], _NO_TIMEOUT)
     writing: asyncio.Task[None] | None = None
     try:
@@ -113,7 +174,8 @@ async def exchange(connections: Connections, place: Place, headers: Mapping[str,
                 # An answer may come before all was taken that it answers: who refuses a large body need not read it.
                 is_taken = writing is None or (writing.done() and message.code < 300)
                 is_sent = is_taken and transport.get_write_buffer_size() == 0
-                return Answer(connection, message.code, message.headers, content, is_sent=is_sent)
+                heard = content if recording is None else recording.hear(message, content)
+                return Answer(connection, message.code, message.headers, heard, is_sent=is_sent)
     except HttpProcessingError as error:
         connection.close()
         raise aiohttp.ClientResponseError(

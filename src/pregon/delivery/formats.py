@@ -10,6 +10,7 @@ Promises:
 - Whatever is in a message, its headers are lines of printable ASCII: no producer can add a header or a request.
 - The same message has the same wsa:MessageID and webhook-id in each attempt, after a restart, and for each subscriber.
 - raw and cloudevents are signed as Standard Webhooks has it, if there are secrets; SOAP has no place for that.
+- A message with the number 0, which no topic has, says that it is a test: `Pregon-Test: true`, and `ps:test` in SOAP.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from pregon.version import __version__
 USER_AGENT = f"pregon/{__version__}"
 SOAP_ACTION = f"{PS}/entrega/DeliverNotification"
 """The action of a pushed envelope, unless the message was published with one of its own."""
+TEST_SEQ = 0
+"""The number of a message that is in no topic, and only sent to see what becomes of it."""
 EVENT = "application/cloudevents+json"
 _EVENT_KIND = "application/cloudevents"
 
@@ -48,6 +51,7 @@ _ACCEPT_ENCODING = istr("Accept-Encoding")
 _ATTEMPT = istr("Pregon-Attempt")
 _CONTENT_TYPE = istr("Content-Type")
 _SOAP_ACTION = istr("SOAPAction")
+_TEST = istr("Pregon-Test")
 _TOPIC = istr("Pregon-Topic")
 _SEQ = istr("Pregon-Seq")
 _ID = istr("Pregon-Id")
@@ -101,6 +105,8 @@ def make_request(
     write = _WRITERS[format]
     message_headers = message.headers
     headers: dict[str, str] = {_USER_AGENT: USER_AGENT, _ACCEPT_ENCODING: "identity", _ATTEMPT: str(attempt)}
+    if message.seq == TEST_SEQ:
+        headers[_TEST] = "true"
     if message_headers:
         _pass_trace_on(message_headers, headers)
     body = write(message, headers, _Occasion(secrets, now_s, matched, endpoint))
@@ -124,11 +130,12 @@ def _write_soap(message: Message, headers: dict[str, str], occasion: _Occasion) 
         ("To", occasion.endpoint),
     )
     matched = f"<ps:matched>{escape(occasion.matched)}</ps:matched>" if occasion.matched else ""
+    test = "<ps:test>true</ps:test>" if message.seq == TEST_SEQ else ""
     entries = (
         "".join(f'<wsa:{name} xmlns:wsa="{WSA}">{escape(value)}</wsa:{name}>' for name, value in addressing if value)
         + f"<ps:producer>{escape(message.producer)}</ps:producer>"
         + f"<ps:notificationId>{message.seq}</ps:notificationId>"
-        + f"<ps:topic>{escape(message.topic)}</ps:topic>{matched}{_of_group(message)}"
+        + f"<ps:topic>{escape(message.topic)}</ps:topic>{matched}{test}{_of_group(message)}"
     )
     return write_envelope(SOAP_11, entries, put_content(message.body, message.content_type))
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from pregon.clock import wall_us
+from pregon.delivery.rehearsals import Rehearsals
 from pregon.edges import dispatch_groups, dispatch_services
 from pregon.edges.dispatch_answers import (
     WRITERS_OF_ENTRIES,
@@ -29,7 +30,8 @@ from pregon.edges.dispatch_answers import (
     write_rows,
     write_traces,
 )
-from pregon.errors import BadRequest, InternalError, PregonError
+from pregon.edges.rehearsal_forms import RehearsalIn, rehearsal_out
+from pregon.errors import BadRequest, InternalError, NotFound, PregonError
 from pregon.groups.desk import GroupsDesk
 from pregon.hub.access import NewKey
 from pregon.hub.gate import Gate
@@ -60,9 +62,11 @@ _Verb = Callable[[Caller, Any, Sequence[Any]], _Answered]
 
 KEY, SCHEMA, SECRET = "key", "schema", "secret"
 """Kinds that are created, listed and deleted like entries of the catalogue, and are none."""
+REHEARSAL = "rehearsal"
+"""A kind that is only created, and not kept: a test of a subscriber's web service."""
 PUSH_STATE = "push"
 """A kind that is only shown: how pushing a subscription goes."""
-_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, *dispatch_services.KINDS, *dispatch_groups.KINDS)
+_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, REHEARSAL, *dispatch_services.KINDS, *dispatch_groups.KINDS)
 
 
 class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +75,12 @@ class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     subscriber: str
     secret: str = ""
     overlap_ms: int = OVERLAP_MS_DEFAULT
+
+
+class _NewRehearsal(RehearsalIn, kw_only=True, forbid_unknown_fields=True):
+    """A test to send, and to whom."""
+
+    subscriber: str
 
 
 class Dispatcher:
@@ -83,6 +93,7 @@ class Dispatcher:
         self._status = status
         self.services: ServicesDesk | None = None
         self.groups: GroupsDesk | None = None
+        self.rehearsals: Rehearsals | None = None
         self._verbs: dict[int, _Verb] = {
             int(Command.PUBLISH): self._publish,
             int(Command.PUBLISH_BATCH): self._publish_batch,
@@ -253,9 +264,17 @@ class Dispatcher:
         if header.kind == SECRET:
             new = convert(header.entry, _NewSecret)
             return self._gate.create_secret(caller, new.subscriber, new.secret, new.overlap_ms), write_row
+        if header.kind == REHEARSAL:
+            return self._rehearse(caller, convert(header.entry, _NewRehearsal))
         if header.kind not in KINDS:
             raise BadRequest(f"{header.kind[:40]!r} is not in the catalogue: use one of {', '.join(_ALL_KINDS)}")
         return self._gate.create(caller, convert(header.entry, KINDS[header.kind])), write_row
+
+    def _rehearse(self, caller: Caller, new: _NewRehearsal) -> _Answered:
+        if self.rehearsals is None:
+            raise NotFound("this hub does not push: it has no web service to test")
+        ticket = self.rehearsals.rehearse(caller, new.subscriber, new.trial())
+        return ticket, lambda rehearsal: write_row(rehearsal_out(rehearsal))
 
     def _update(self, caller: Caller, header: c.Update, payload: Sequence[Any]) -> _Answered:
         return self._gate.update(caller, header.kind, tuple(header.names), header.values), write_row

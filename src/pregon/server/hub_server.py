@@ -23,6 +23,7 @@ from pregon.clock import monotonic_ms
 from pregon.delivery.figures import Figures
 from pregon.delivery.notices import make_notifier
 from pregon.delivery.pusher import Pusher
+from pregon.delivery.rehearsals import Rehearsals
 from pregon.edges.dispatch import Dispatcher
 from pregon.edges.http.api import make_app
 from pregon.edges.http.door import HttpDoor
@@ -178,7 +179,9 @@ class Server:
                 telemetry=self._telemetry,
                 may_redirect=settings.push_redirects,
             )
+            self.rehearsals = Rehearsals(self.pusher, self.gate)
             dispatcher = Dispatcher(self.gate, self.status)
+            dispatcher.rehearsals = self.rehearsals
             self._zmq = zmq.Context()
             undo.callback(lambda: self._zmq.destroy(linger=0))
             self.fast_lane = FastLane(self._zmq, settings.zmq, dispatcher, self.hub.committer)
@@ -199,6 +202,7 @@ class Server:
         desk = Desk(self.gate, bridge, self.status, settings.public_url, settings.open_to_all, figures=self._figures)
         desk.services = self.services.desk if self.services else None
         desk.groups = self.groups
+        desk.rehearsals = self.rehearsals
         soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
         app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
         tls = _tls_context(settings)

@@ -15,6 +15,7 @@ from pregon.edges.http import (
     publish,
     push,
     receive,
+    rehearsals,
     services,
     tables,
 )
@@ -36,6 +37,7 @@ def make_router(dispatcher: Dispatcher) -> Router:
         *catalog.ROUTES,
         *access.ROUTES,
         *push.ROUTES,
+        *rehearsals.ROUTES,
         *services.ROUTES,
         *groups.ROUTES,
         *groups_messages.ROUTES,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pregon.delivery.figures import Figures
+from pregon.delivery.rehearsals import Rehearsals
 from pregon.edges.http.answers import Answer, Stream
 from pregon.edges.http.exchange import Budget, Exchange
 from pregon.edges.http.turns import TableTurns
@@ -48,6 +49,8 @@ class Desk:
     """None for a hub without services."""
     groups: GroupsDesk | None = None
     """None for a hub without groups."""
+    rehearsals: Rehearsals | None = None
+    """None for a hub that does not push."""
     tables: TableTurns = field(init=False)
     """Whose turn it is to make a part of a table: `async with desk.tables.turn()` around each."""
 
@@ -65,6 +68,12 @@ class Desk:
         if self.groups is None:
             raise NotFound("this hub has no groups")
         return self.groups
+
+    def require_rehearsals(self) -> Rehearsals:
+        """Tests of web services, if this hub pushes; raises NotFound."""
+        if self.rehearsals is None:
+            raise NotFound("this hub does not push: it has no web service to test")
+        return self.rehearsals
 
     @property
     def is_stopping(self) -> bool:
