@@ -18,6 +18,7 @@ from pregon.hub.hub import Hub
 from pregon.hub.keyring import Keyring
 from pregon.hub.options import HubOptions
 from pregon.hub.pull import PullRequest
+from pregon.model.administration import AuditQuery
 from pregon.model.catalog import Producer, SchemaVersion, Subscriber, Subscription, Topic
 from pregon.model.message import Outgoing
 from pregon.model.trace import TraceQuery
@@ -111,6 +112,7 @@ VERBS: dict[str, Verb] = {
     "set_schema": Verb(lambda g, c, n: g.set_schema(c, SchemaVersion(topic=n.topic, kind="none")), ADMINS),
     "compare_schema": Verb(lambda g, c, n: g.compare_schema(c, SchemaVersion(topic=n.topic, kind="json")), READERS),
     "list_schemas": Verb(lambda g, c, n: g.list_schemas(c, n.topic), READERS),
+    "audit": Verb(lambda g, c, n: g.audit(c, AuditQuery(object=n.topic)), READERS),
     "story": Verb(lambda g, c, n: g.story(c, n.topic, 1), RECEIVERS | {"archive"} | READERS),
     "create_secret": Verb(lambda g, c, n: g.create_secret(c, n.subscriber, "", 0), ADMINS),
     "revoke_secret": Verb(lambda g, c, n: g.revoke_secret(c, n.subscriber, "0" * 12), ADMINS),

@@ -1,6 +1,7 @@
 """The verbs of the catalogue: entries, keys, signing secrets and schemas.
 
-A part of `Hub`, which carries the changes out.
+A part of `Hub`, which carries the changes out. A change that is given a note leaves it in the audit, in its own
+transaction.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pregon import limits
 from pregon.clock import WallClock
 from pregon.hub import access, registry, schema_book, signing
 from pregon.hub.access import NewKey, ShownKey
+from pregon.hub.auditing import Note, audited
 from pregon.hub.directory import Directory
 from pregon.hub.keyring import Keyring
 from pregon.hub.registry import CatalogOperation, Entry
@@ -50,33 +52,40 @@ class CatalogueVerbs:
         """Have an operation carried out."""
         raise NotImplementedError
 
-    def change(self, change: Callable[..., Any]) -> Ticket[Any]:
+    def change(self, change: Callable[..., Any], note: Note | None = None) -> Ticket[Any]:
         """Have a change of the catalogue carried out: a function of the transaction and the directory."""
-        return self.submit(CatalogOperation(self._directory, change))
+        return self.submit(audited(CatalogOperation(self._directory, change), note))
 
-    def create(self, entry: Entry) -> Ticket[Entry]:
+    def create(self, entry: Entry, note: Note | None = None) -> Ticket[Entry]:
         """Register a topic, producer, subscriber or subscription."""
         if isinstance(entry, Subscriber) and entry.endpoint:
             self.guard.check_url(entry.check().endpoint)
-        return self.change(registry.create(entry))
+        return self.change(registry.create(entry), note)
 
-    def update(self, kind: str, names: tuple[str, ...], values: dict[str, Any], expected: str = "") -> Ticket[Entry]:
+    def update(
+        self,
+        kind: str,
+        names: tuple[str, ...],
+        values: dict[str, Any],
+        expected: str = "",
+        note: Note | None = None,
+    ) -> Ticket[Entry]:
         """Change some fields of an entry; raises Changed if it is not as `expected` (see `registry.fingerprint`)."""
         if kind == "subscriber" and isinstance(values.get("endpoint"), str) and values["endpoint"]:
             self.guard.check_url(values["endpoint"])
-        return self.change(registry.change_entry(kind, names, values, expected))
+        return self.change(registry.change_entry(kind, names, values, expected), note)
 
-    def delete(self, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
+    def delete(self, kind: str, names: tuple[str, ...], expected: str = "", note: Note | None = None) -> Ticket[bool]:
         """Delete an entry, with its keys; answers with whether there was one."""
-        return self.change(self.deleting(kind, names, expected))
+        return self.change(self.deleting(kind, names, expected), note)
 
     def deleting(self, kind: str, names: tuple[str, ...], expected: str = "") -> Callable[..., bool]:
         """The change that deletes an entry, with its keys."""
         return access.deleting(self.keyring, self._book, kind, names, registry.delete(kind, names, expected))
 
-    def grant(self, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
+    def grant(self, producer: str, topic: str, *, is_granted: bool, note: Note | None = None) -> Ticket[Entry]:
         """Let a producer publish to a restricted topic, or no more; answers with the producer."""
-        return self.change(registry.change_grant(producer, topic, is_granted))
+        return self.change(registry.change_grant(producer, topic, is_granted), note)
 
     def show(self, kind: str, names: tuple[str, ...]) -> Ticket[Entry]:
         """One entry."""
@@ -92,13 +101,13 @@ class CatalogueVerbs:
 
     # Keys and schemas.
 
-    def create_key(self, wanted: NewKey) -> Ticket[ShownKey]:
+    def create_key(self, wanted: NewKey, note: Note | None = None) -> Ticket[ShownKey]:
         """Make a key; the answer is the only one that has its secret."""
-        return self.change(access.create_key(self.keyring, wanted))
+        return self.change(access.create_key(self.keyring, wanted), note)
 
-    def revoke_key(self, kind: str, owner: str, key_id: str) -> Ticket[bool]:
+    def revoke_key(self, kind: str, owner: str, key_id: str, note: Note | None = None) -> Ticket[bool]:
         """Revoke a key at once; answers with whether there was one."""
-        return self.change(access.revoke_key(self.keyring, kind, owner, key_id))
+        return self.change(access.revoke_key(self.keyring, kind, owner, key_id), note)
 
     def list_keys(
         self, kind: str, owner: str = "", after: tuple[str, str] = ("", ""), rows_max: int = limits.LIST_ROWS_MAX
@@ -107,9 +116,9 @@ class CatalogueVerbs:
         rows = max(1, min(rows_max, limits.LIST_ROWS_MAX))
         return self.read(lambda connection: [one.key for one in list_keys(connection, kind, owner, after, rows)])
 
-    def set_schema(self, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
+    def set_schema(self, wanted: SchemaVersion, note: Note | None = None) -> Ticket[SchemaVersion]:
         """Give a topic another schema; the answer says whether it accepts all that the old one did."""
-        return self.change(schema_book.set_schema(self._book, wanted))
+        return self.change(schema_book.set_schema(self._book, wanted), note)
 
     def compare_schema(self, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
         """The same answer, without changing anything."""
@@ -132,14 +141,14 @@ class CatalogueVerbs:
     # Push.
 
     def create_secret(
-        self, subscriber: str, given: str = "", overlap_ms: int = OVERLAP_MS_DEFAULT
+        self, subscriber: str, given: str = "", overlap_ms: int = OVERLAP_MS_DEFAULT, note: Note | None = None
     ) -> Ticket[ShownSecret]:
         """Give a subscriber a new signing secret; the answer is the only one that has it."""
-        return self.change(signing.create_secret(subscriber, given, overlap_ms))
+        return self.change(signing.create_secret(subscriber, given, overlap_ms), note)
 
-    def revoke_secret(self, subscriber: str, secret_id: str) -> Ticket[bool]:
+    def revoke_secret(self, subscriber: str, secret_id: str, note: Note | None = None) -> Ticket[bool]:
         """End a signing secret at once; answers with whether there was one."""
-        return self.change(signing.revoke_secret(subscriber, secret_id))
+        return self.change(signing.revoke_secret(subscriber, secret_id), note)
 
     def list_secrets(self, subscriber: str) -> Ticket[Sequence[SigningSecret]]:
         """The signing secrets of a subscriber, newest first, without what is secret of them."""

@@ -14,33 +14,37 @@ import pyarrow as pa
 
 from pregon.errors import TooLarge
 from pregon.hub import private_topics
-from pregon.hub.access import NewKey, ShownKey
+from pregon.hub.auditing import Note, note_of, spans_of
+from pregon.hub.catalogue_gate import CatalogueGate
 from pregon.hub.hiding import hide
 from pregon.hub.hub import Hub
+from pregon.hub.list_gate import ListGate
 from pregon.hub.options import LogRead
+from pregon.hub.people import People
 from pregon.hub.pull import Pulled, PullRequest
-from pregon.hub.registry import Entry
-from pregon.hub.signing import OVERLAP_MS_DEFAULT, ShownSecret
 from pregon.hub.story import Reader, read_story
 from pregon.hub.table_gate import TableGate, readers_of
 from pregon.hub.way import Published, require_not_of_group
-from pregon.limits import LIST_ROWS_MAX
-from pregon.model.catalog import PushState, SchemaVersion, SigningSecret, Subscription, Topic
+from pregon.model.administration import AuditPage, AuditQuery
+from pregon.model.catalog import PushState
 from pregon.model.message import Outgoing
 from pregon.model.subscription import Accounting, Cursor
 from pregon.model.trace import Story, TracePage, TraceQuery
 from pregon.security.callers import Caller, Rules, not_for, sole_name
-from pregon.security.keys import ADMIN, OPERATE, PRODUCER, READ, SUBSCRIBER, Key
+from pregon.security.keys import OPERATE, PRODUCER, READ, SUBSCRIBER
+from pregon.store.audit import find_audit
 from pregon.store.ticket import Ticket
 
 
-class Gate:
+class Gate(CatalogueGate):
     """The verbs, for callers."""
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self._keyring = hub.keyring
         self.tables = TableGate(hub)
+        self.lists = ListGate(hub)
+        self.people = People(hub)
 
     def identify(self, presented: str, *, is_counted: bool = True) -> Caller:
         """Who presents this key or token, nobody known for an empty one; raises Unauthorized or RateLimited."""
@@ -131,17 +135,20 @@ class Gate:
     def park(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
         """Set pending messages aside."""
         self._require_receiver(caller, topic, subscriber, OPERATE)
-        return self._settled(caller, self.hub.park(topic, subscriber, seqs, reason), topic, subscriber)
+        note = _note_of_settling(caller, "park", topic, subscriber, {"messages": spans_of(seqs), "reason": reason})
+        return self._settled(caller, self.hub.park(topic, subscriber, seqs, reason, note), topic, subscriber)
 
     def unpark(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int] = ()) -> Ticket[int]:
         """Deliver parked messages again."""
         self._require_receiver(caller, topic, subscriber, OPERATE)
-        return self._settled(caller, self.hub.unpark(topic, subscriber, seqs), topic, subscriber)
+        note = _note_of_settling(caller, "unpark", topic, subscriber, {"messages": spans_of(seqs) or "all"})
+        return self._settled(caller, self.hub.unpark(topic, subscriber, seqs, note), topic, subscriber)
 
     def cancel(self, caller: Caller, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
         """Give pending or parked messages up."""
         self._require_receiver(caller, topic, subscriber, OPERATE)
-        return self._settled(caller, self.hub.cancel(topic, subscriber, seqs, reason), topic, subscriber)
+        note = _note_of_settling(caller, "cancel", topic, subscriber, {"messages": spans_of(seqs), "reason": reason})
+        return self._settled(caller, self.hub.cancel(topic, subscriber, seqs, reason, note), topic, subscriber)
 
     def list_parked(
         self, caller: Caller, topic: str, subscriber: str, after_seq: int = 0
@@ -155,7 +162,8 @@ class Gate:
     ) -> Ticket[Cursor]:
         """Move a cursor back."""
         self._require_receiver(caller, topic, subscriber, OPERATE)
-        ticket = self.hub.replay(topic, subscriber, from_seq=from_seq, from_us=from_us)
+        note = _note_of_settling(caller, "replay", topic, subscriber, {"from_seq": from_seq, "from_us": from_us})
+        ticket = self.hub.replay(topic, subscriber, from_seq=from_seq, from_us=from_us, note=note)
         return self._settled(caller, ticket, topic, subscriber)
 
     def account(self, caller: Caller, topic: str, subscriber: str) -> Ticket[Accounting]:
@@ -192,6 +200,12 @@ class Gate:
             self._keyring.rules.require(caller, READ)
         return self.hub.traces(query)
 
+    def audit(self, caller: Caller, query: AuditQuery) -> Ticket[AuditPage]:
+        """Who changed what, newest first."""
+        self._keyring.rules.require(caller, READ)
+        found = self.hub.read(lambda connection: find_audit(connection, query))
+        return found if private_topics.may_see_private(caller) else private_topics.without_private_notes(found)
+
     def story(self, caller: Caller, topic: str, seq: int) -> Ticket[Story]:
         """A message's whole story for readers and its producer; what concerns it for a subscriber of the topic."""
         private_topics.require_not_private(caller, topic)
@@ -203,124 +217,7 @@ class Gate:
         ticket = self.hub.read(lambda connection: read_story(connection, topic, seq, reader))
         return hide(ticket, caller, f"message {seq} of {topic}")
 
-    # The catalogue, keys and schemas.
-
-    def create(self, caller: Caller, entry: Entry) -> Ticket[Entry]:
-        """Register an entry."""
-        self._keyring.rules.require(caller, ADMIN)
-        if isinstance(entry, Topic):
-            require_not_of_group(entry.name)
-        elif isinstance(entry, Subscription):
-            private_topics.require_not_private(caller, entry.topic)
-        return self.hub.create(entry)
-
-    def update(
-        self, caller: Caller, kind: str, names: tuple[str, ...], values: dict[str, Any], expected: str = ""
-    ) -> Ticket[Entry]:
-        """Change some fields of an entry."""
-        self._keyring.rules.require(caller, ADMIN)
-        private_topics.require_entry_not_private(caller, kind, names)
-        return self.hub.update(kind, names, values, expected)
-
-    def delete(self, caller: Caller, kind: str, names: tuple[str, ...], expected: str = "") -> Ticket[bool]:
-        """Delete an entry."""
-        self._keyring.rules.require(caller, ADMIN)
-        require_not_of_group(names[0] if kind == "topic" and names else "")
-        private_topics.require_entry_not_private(caller, kind, names)
-        return self.hub.delete(kind, names, expected)
-
-    def grant(self, caller: Caller, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
-        """Let a producer publish to a restricted topic, or no more."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.grant(producer, topic, is_granted=is_granted)
-
-    def show(self, caller: Caller, kind: str, names: tuple[str, ...]) -> Ticket[Entry]:
-        """One entry: any for readers, their own for producers and subscribers."""
-        own = {PRODUCER: caller.producers, SUBSCRIBER: caller.subscribers, "subscription": caller.subscribers}
-        if self._keyring.rules.may(caller, READ):
-            private_topics.require_entry_not_private(caller, kind, names)
-            return self.hub.show(kind, names)
-        if not names or names[-1] not in own.get(kind, ()):
-            self._keyring.rules.require(caller, READ)
-        return hide(self.hub.show(kind, names), caller, f"the {kind} {' '.join(names)}")
-
-    def list(
-        self,
-        caller: Caller,
-        kind: str,
-        *,
-        after: tuple[str, ...] = (),
-        names: tuple[str, ...] = (),
-        rows_max: int = 100,
-    ) -> Ticket[list[Entry]]:
-        """A page of entries: any for readers, its own subscriptions for a subscriber."""
-        is_own = kind == "subscription" and len(names) > 1 and names[1] in caller.subscribers
-        if is_own or private_topics.may_see_private(caller):
-            return self.hub.list(kind, after=after, names=names, rows_max=rows_max)
-        self._keyring.rules.require(caller, READ)
-        private_topics.require_entry_not_private(caller, kind, names)
-        return self.hub.read(lambda connection: private_topics.list_others(connection, kind, after, names, rows_max))
-
-    def create_key(self, caller: Caller, wanted: NewKey) -> Ticket[ShownKey]:
-        """Make a key."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.create_key(wanted)
-
-    def revoke_key(self, caller: Caller, kind: str, owner: str, key_id: str) -> Ticket[bool]:
-        """Revoke a key."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.revoke_key(kind, owner, key_id)
-
-    def list_keys(
-        self,
-        caller: Caller,
-        kind: str,
-        owner: str = "",
-        after: tuple[str, str] = ("", ""),
-        rows_max: int = LIST_ROWS_MAX,
-    ) -> Ticket[Sequence[Key]]:
-        """A page of the keys of a kind or of an owner, without their secrets."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.list_keys(kind, owner, after, rows_max)
-
-    def set_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
-        """Give a topic another schema."""
-        self._keyring.rules.require(caller, ADMIN)
-        private_topics.require_not_private(caller, wanted.topic)
-        return self.hub.set_schema(wanted)
-
-    def compare_schema(self, caller: Caller, wanted: SchemaVersion) -> Ticket[SchemaVersion]:
-        """Whether a schema would accept all that the topic's schema of now does."""
-        self._keyring.rules.require(caller, READ)
-        private_topics.require_not_private(caller, wanted.topic)
-        return self.hub.compare_schema(wanted)
-
-    def list_schemas(
-        self, caller: Caller, topic: str, before: int = 0, rows_max: int = 100
-    ) -> Ticket[Sequence[SchemaVersion]]:
-        """The versions of a topic's schema."""
-        self._keyring.rules.require(caller, READ)
-        private_topics.require_not_private(caller, topic)
-        return self.hub.list_schemas(topic, before, rows_max)
-
     # Push.
-
-    def create_secret(
-        self, caller: Caller, subscriber: str, given: str = "", overlap_ms: int = OVERLAP_MS_DEFAULT
-    ) -> Ticket[ShownSecret]:
-        """Give a subscriber a new signing secret."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.create_secret(subscriber, given, overlap_ms)
-
-    def revoke_secret(self, caller: Caller, subscriber: str, secret_id: str) -> Ticket[bool]:
-        """End a signing secret at once."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.revoke_secret(subscriber, secret_id)
-
-    def list_secrets(self, caller: Caller, subscriber: str) -> Ticket[Sequence[SigningSecret]]:
-        """The signing secrets of a subscriber, without what is secret of them."""
-        self._keyring.rules.require(caller, ADMIN)
-        return self.hub.list_secrets(subscriber)
 
     def push_state(self, caller: Caller, topic: str, subscriber: str) -> Ticket[PushState]:
         """How pushing a subscription goes."""
@@ -330,6 +227,14 @@ class Gate:
 
 def _publishing(topic: str, producer: str) -> str:
     return f"publishing to {topic} as {producer}"
+
+
+def _note_of_settling(caller: Caller, action: str, topic: str, subscriber: str, detail: dict[str, Any]) -> Note | None:
+    """The note of an exception or a replay, but none of what a subscriber does for itself."""
+    if subscriber in caller.subscribers:
+        return None
+    said = {name: value for name, value in detail.items() if value}
+    return note_of(caller, action, "subscription", (topic, subscriber), said)
 
 
 def _subscription(topic: str, subscriber: str) -> str:

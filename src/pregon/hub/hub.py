@@ -16,6 +16,7 @@ from pregon import limits
 from pregon.clock import INSTANT_US_MAX, WallClock, monotonic_ms, wall_us
 from pregon.errors import BadRequest, PregonError
 from pregon.filters.examiner import Examiner
+from pregon.hub.auditing import Note, audited
 from pregon.hub.catalogue import CatalogueVerbs
 from pregon.hub.counters import Counters
 from pregon.hub.directory import Directory
@@ -39,6 +40,7 @@ from pregon.model.subscription import Accounting, Cursor
 from pregon.model.trace import TracePage, TraceQuery
 from pregon.security.guard import Guard
 from pregon.store import cursors, traces
+from pregon.store.audit import newest_audit_us
 from pregon.store.committer import Committer
 from pregon.store.database import Database
 from pregon.store.keys import list_keys
@@ -55,7 +57,7 @@ T = TypeVar("T")
 def _newest_us(connection: Connection) -> int:
     """The newest time that the store knows: the clock goes on from there."""
     accepted_us = connection.execute(select(func.max(topic_table.c.accepted_us))).scalar() or 0
-    return max(int(accepted_us), traces.newest_trace_us(connection))
+    return max(int(accepted_us), traces.newest_trace_us(connection), newest_audit_us(connection))
 
 
 class Hub(CatalogueVerbs):
@@ -94,6 +96,8 @@ class Hub(CatalogueVerbs):
                 traces_ms=self.options.traces_keep_ms,
                 trace_mark_ms=self.options.trace_mark_ms,
                 every_ms=self.options.maintenance_every_ms,
+                audit_ms=self.options.audit_keep_ms,
+                session_idle_ms=self.options.admin_idle_ms,
             ),
         )
 
@@ -262,17 +266,21 @@ class Hub(CatalogueVerbs):
 
     # Exceptions and replays.
 
-    def park(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
+    def park(
+        self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "", note: Note | None = None
+    ) -> Ticket[int]:
         """Set pending messages aside; answers with how many."""
-        return self.submit(Park(topic, subscriber, seqs, reason))
+        return self.submit(audited(Park(topic, subscriber, seqs, reason), note))
 
-    def unpark(self, topic: str, subscriber: str, seqs: Sequence[int] = ()) -> Ticket[int]:
+    def unpark(self, topic: str, subscriber: str, seqs: Sequence[int] = (), note: Note | None = None) -> Ticket[int]:
         """Deliver parked messages again; answers with how many."""
-        return self.submit(Unpark(topic, subscriber, seqs))
+        return self.submit(audited(Unpark(topic, subscriber, seqs), note))
 
-    def cancel(self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "") -> Ticket[int]:
+    def cancel(
+        self, topic: str, subscriber: str, seqs: Sequence[int], reason: str = "", note: Note | None = None
+    ) -> Ticket[int]:
         """Give pending or parked messages up; answers with how many."""
-        return self.submit(Cancel(topic, subscriber, seqs, reason))
+        return self.submit(audited(Cancel(topic, subscriber, seqs, reason), note))
 
     def list_parked(self, topic: str, subscriber: str, after_seq: int = 0) -> Ticket[list[dict[str, Any]]]:
         """What is set aside, by number."""
@@ -284,10 +292,16 @@ class Hub(CatalogueVerbs):
         return self.read(read)
 
     def replay(
-        self, topic: str, subscriber: str, *, from_seq: int | None = None, from_us: int | None = None
+        self,
+        topic: str,
+        subscriber: str,
+        *,
+        from_seq: int | None = None,
+        from_us: int | None = None,
+        note: Note | None = None,
     ) -> Ticket[Cursor]:
         """Move a cursor back to a number or a time."""
-        return self.submit(Replay(topic, subscriber, from_seq=from_seq, from_us=from_us))
+        return self.submit(audited(Replay(topic, subscriber, from_seq=from_seq, from_us=from_us), note))
 
     # What is known.
 

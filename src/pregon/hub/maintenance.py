@@ -20,6 +20,8 @@ from pregon.hub.merging import WAITING_MIN, Merge
 from pregon.hub.retention import Retain
 from pregon.model.trace import TraceMark
 from pregon.store import catalog, dedupe, trace_marks, traces
+from pregon.store.admin_sessions import SEEN_EVERY_MS, forget_sessions
+from pregon.store.audit import forget_audit
 from pregon.store.committer import Committer
 from pregon.store.schema import subscription, topic
 from pregon.store.ticket import Ticket
@@ -42,10 +44,13 @@ class Keeping:
     traces_ms: int
     trace_mark_ms: int
     every_ms: int
+    audit_ms: int
+    session_idle_ms: int
+    """A session of the administration pages in which nothing is done for so long is over."""
 
 
 class _Forget:
-    """Forget old ids, sessions and traces, and sweep deleted topics; answers with whether there is more."""
+    """Forget old ids, sessions, traces and the like, and sweep deleted topics; answers with whether there is more."""
 
     size_bytes = 200
     is_durable = False
@@ -53,6 +58,8 @@ class _Forget:
     def __init__(self, keeping: Keeping, forgetting: dedupe.Forgetting) -> None:
         self._keeping = keeping
         self._forgetting = forgetting
+        # That something was done in a session is written down once a minute.
+        self._idle_ms = keeping.session_idle_ms + SEEN_EVERY_MS
         self.ticket: Ticket[bool] = Ticket()
 
     def apply(self, transaction: Transaction) -> None:
@@ -70,6 +77,8 @@ class _Forget:
                 last_id=trace_marks.find_lowest(connection),
             ),
             catalog.sweep_deleted(connection, _ROWS_AT_ONCE // 10) * 10,
+            forget_audit(connection, now_us - self._keeping.audit_ms * 1_000, _ROWS_AT_ONCE),
+            forget_sessions(connection, now_us, now_us - self._idle_ms * 1_000, _ROWS_AT_ONCE),
         )
         transaction.results.append((self.ticket, max(forgotten) >= _ROWS_AT_ONCE))
 

@@ -28,6 +28,9 @@ class HubOptions:
     push_allow: str = ""
     tables_share_percent: int = 20
     trace_mark_ms: int = 30 * _DAY_MS
+    audit_keep_ms: int = 3_650 * _DAY_MS
+    admin_idle_ms: int = 120 * 60 * 1_000
+    admin_session_ms: int = 12 * 60 * 60 * 1_000
 
 
 class AcceptedListener(Protocol):

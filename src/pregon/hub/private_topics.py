@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from pregon.errors import Forbidden
 from pregon.hub.registry import Entry, list_entries
+from pregon.model.administration import AuditPage
 from pregon.model.catalog import Subscription, Topic
 from pregon.model.group import PRIVATE_PREFIX, TOPIC_PREFIX
 from pregon.model.trace import TracePage
@@ -24,8 +25,9 @@ from pregon.security.callers import Caller
 from pregon.security.keys import ADMIN
 from pregon.store.ticket import Ticket, then
 
-_PREFIX = TOPIC_PREFIX + PRIVATE_PREFIX
-_AFTER_ALL = _PREFIX[:-1] + chr(ord(_PREFIX[-1]) + 1)
+PREFIX = TOPIC_PREFIX + PRIVATE_PREFIX
+"""With which the names of their topics begin."""
+_AFTER_ALL = PREFIX[:-1] + chr(ord(PREFIX[-1]) + 1)
 """Follows every name with the prefix, and is no name itself."""
 _KINDS = ("topic", "subscription")
 """What is named by its topic first."""
@@ -38,7 +40,7 @@ def may_see_private(caller: Caller) -> bool:
 
 def require_not_private(caller: Caller, topic: str) -> None:
     """Raises Forbidden for the topic of a conversation of two, unless an administrator asks who showed that it is."""
-    if topic.startswith(_PREFIX) and not may_see_private(caller):
+    if topic.startswith(PREFIX) and not may_see_private(caller):
         raise Forbidden(f"{topic[:160]} is a private conversation: it is for the two who have it")
 
 
@@ -53,11 +55,11 @@ def list_others(
 ) -> list[Entry]:
     """A page of entries, without those of private conversations."""
     page = list_entries(connection, kind, after=after, names=names, rows_max=rows_max)
-    shown = [one for one in page if not _topic_of(one).startswith(_PREFIX)]
+    shown = [one for one in page if not _topic_of(one).startswith(PREFIX)]
     if len(shown) == len(page) or names[:1] not in ((), ("",)):
         return shown
     # They stand together by name: what comes before them is there, and the page is filled with what comes after them.
-    before = [one for one in shown if _topic_of(one) < _PREFIX]
+    before = [one for one in shown if _topic_of(one) < PREFIX]
     rest = list_entries(connection, kind, after=(_AFTER_ALL,), names=names, rows_max=rows_max)
     return [*before, *rest][: max(1, rows_max)]
 
@@ -70,7 +72,12 @@ def _topic_of(entry: Entry) -> str:
 
 def without_private(ticket: Ticket[TracePage]) -> Ticket[TracePage]:
     """A page of traces without those of private conversations; it may be short, and says where to go on as before."""
-    return then(ticket, lambda page: TracePage((one for one in page if not one.topic.startswith(_PREFIX)), page.next))
+    return then(ticket, lambda page: TracePage((one for one in page if not one.topic.startswith(PREFIX)), page.next))
+
+
+def without_private_notes(ticket: Ticket[AuditPage]) -> Ticket[AuditPage]:
+    """A page of the audit without what was done to private conversations; it says where to go on as before."""
+    return then(ticket, lambda page: AuditPage((one for one in page if not one.object.startswith(PREFIX)), page.next))
 
 
 def without_private_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -78,5 +85,5 @@ def without_private_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
     # Imported here: it costs 50 ms that a start need not pay.
     import pyarrow.compute as pc
 
-    is_private = pc.starts_with(rows.column("topic"), _PREFIX)
+    is_private = pc.starts_with(rows.column("topic"), PREFIX)
     return rows.filter(pc.invert(is_private)) if is_private.true_count else rows
