@@ -8,10 +8,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pregon.delivery import figures as counting
-from pregon.delivery.figures import ANSWER_MS, OTHERS, WAITED_MS, Figures, Histogram
+from pregon.delivery.figures import ANSWER_MS, Figures, Histogram
 from pregon.delivery.outcome import DELIVERED, GONE, KINDS, REFUSED, UNREACHABLE
 from pregon.edges.http import metrics
 from pregon.edges.http.metrics import render_series
+from pregon.model.activity import OTHERS, WAITED_MS
 from pregon.model.batch import StoredBatch
 from pregon.store.backlogs import Backlog
 from pregon.store.transaction import Accepted

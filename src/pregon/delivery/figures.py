@@ -16,10 +16,9 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 
 from pregon.delivery.outcome import DELIVERED, KINDS
+from pregon.model.activity import OTHERS, WAITED_MS
 from pregon.store.transaction import Accepted
 
-OTHERS = "(others)"
-"""The topic and subscriber of what is not counted apart; no name has brackets."""
 SUBSCRIPTIONS_COUNTED_MAX = 5_000
 """Subscriptions whose pushes are counted apart."""
 SUBSCRIPTIONS_TIMED_MAX = 1_000
@@ -29,13 +28,6 @@ TOPICS_COUNTED_MAX = 5_000
 
 ANSWER_MS = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000)
 """Upper bounds of the answer times of subscribers."""
-_MINUTE_MS = 60_000
-_HOUR_MS = 60 * _MINUTE_MS
-WAITED_MS = (
-    *(1, 5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 15_000),
-    *(_MINUTE_MS, 5 * _MINUTE_MS, 30 * _MINUTE_MS, _HOUR_MS, 6 * _HOUR_MS, 24 * _HOUR_MS),
-)
-"""Upper bounds of the times from acceptance to delivery."""
 
 Names = tuple[str, str]
 """A topic and a subscriber."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from pregon.clock import monotonic_ms
+from pregon.delivery.activity import Activity
 from pregon.delivery.figures import Figures
 from pregon.delivery.notices import make_notifier
 from pregon.delivery.pusher import Pusher
@@ -163,6 +164,9 @@ class Server:
                     push_allow=settings.push_allow,
                     tables_share_percent=settings.tables_share_percent,
                     trace_mark_ms=settings.trace_mark_ms,
+                    audit_keep_ms=settings.audit_keep_days * 86_400_000,
+                    admin_idle_ms=settings.admin_idle_minutes * 60_000,
+                    admin_session_ms=settings.admin_session_hours * 3_600_000,
                 ),
                 Keyring(require_keys=settings.require_keys, verifier=self._verifier),
             )
@@ -171,6 +175,7 @@ class Server:
             self.gate = Gate(self.hub)
             self._figures = Figures()
             self._notifier = make_notifier(settings, lambda: self.hub.read(read_backlogs).result())
+            self.activity = Activity(self.hub, self._figures)
             self._telemetry = _make_telemetry(settings)
             self.pusher = Pusher(
                 self.hub,
@@ -217,6 +222,7 @@ class Server:
             self.hub.listen(self._telemetry)
             self._telemetry.start()
         self.hub.start()
+        self.activity.start()
         self._notifier.start()
         self.pusher.start()
         self.groups.start()
@@ -270,6 +276,7 @@ class Server:
         self.groups.stop()
         self.pusher.stop()
         self._notifier.stop()
+        self.activity.stop()
         self.hub.stop()
         if self._telemetry is not None:
             self._telemetry.stop()

@@ -22,7 +22,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from pregon.clock import monotonic_ms, wall_us
-from pregon.delivery.figures import OTHERS, Figures, Histogram, Names
+from pregon.delivery.figures import Figures, Histogram, Names
 from pregon.edges.http.answers import Answer
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.metrics_groups import render_groups
@@ -30,6 +30,7 @@ from pregon.edges.http.metrics_services import render_services
 from pregon.edges.http.routes import Desk
 from pregon.errors import PregonError
 from pregon.hub.hub import Hub
+from pregon.model.activity import OTHERS
 from pregon.model.catalog import MODES, PUSH
 from pregon.security.keys import READ
 from pregon.store.backlogs import Backlog, read_backlogs
