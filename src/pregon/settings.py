@@ -84,6 +84,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long traces are kept."""
     trace_mark_ms: _Positive = 30 * 24 * 60 * 60 * 1_000
     """How long a mark up to which traces are copied holds without being put again."""
+    audit_keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 3_650
+    """How long it is kept who changed what."""
+    admin_idle_minutes: Annotated[int, Meta(ge=1, le=10_080)] = 120
+    """After how long without doing anything somebody must enter the administration pages again."""
+    admin_session_hours: Annotated[int, Meta(ge=1, le=720)] = 12
+    """After how long somebody must enter them again in any case."""
     maintenance_every_ms: _Positive = 5_000
     """How often retention and merging run."""
     reader_threads: Annotated[int, Meta(ge=1, le=64)] = 2

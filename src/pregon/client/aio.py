@@ -26,6 +26,7 @@ from pregon.client.services.aio_verbs import AsyncServiceVerbs
 from pregon.client.services.broker_socket import broker_of
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
+from pregon.model.administration import AuditPage, AuditQuery
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Story, TracePage, TraceQuery
@@ -269,6 +270,10 @@ class AsyncClient(AsyncServiceVerbs, AsyncGroupVerbs):
     async def traces(self, query: TraceQuery) -> TracePage:
         """A page of the traces that match, newest first; `next` of it is `before` of the next one, 0 at the end."""
         return await self._run(calls.traces(query))
+
+    async def audit(self, query: AuditQuery) -> AuditPage:
+        """A page of who changed what, newest first; `next` of it is `before` of the next one, 0 at the end."""
+        return await self._run(calls.audit(query))
 
     async def story(self, topic: str, seq: int) -> Story:
         """All that is known of one message: what it is, what happened to it, where it stands for each subscription."""

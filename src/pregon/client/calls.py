@@ -24,6 +24,7 @@ from pregon.errors import (
     RateLimited,
 )
 from pregon.limits import PULL_BYTES_MAX
+from pregon.model.administration import AuditEntry, AuditPage, AuditQuery
 from pregon.model.batch import StoredBatch
 from pregon.model.ids import new_id
 from pregon.model.message import DEFAULT_CONTENT_TYPE, NO_HEADERS, Message, Outgoing, check_outgoing, with_reasons
@@ -285,6 +286,15 @@ def traces(query: TraceQuery) -> Call[TracePage]:
         return TracePage([msgspec.convert(row, Trace) for row in answer.rows], next=answer.next)
 
     return Call(c.Traces(query=msgspec.to_builtins(query)), (), read)
+
+
+def audit(query: AuditQuery) -> Call[AuditPage]:
+    """A page of who changed what, newest first."""
+
+    def read(answer: c.TraceRows, _payload: Sequence[Any]) -> AuditPage:
+        return AuditPage([msgspec.convert(row, AuditEntry) for row in answer.rows], next=answer.next)
+
+    return Call(c.Audit(query=msgspec.to_builtins(query)), (), read)
 
 
 def story(topic: str, seq: int) -> Call[Story]:

@@ -29,6 +29,7 @@ from pregon.client.services.sync_talk import SyncTalk
 from pregon.client.services.verbs import ServiceVerbs
 from pregon.clock import monotonic_ms
 from pregon.errors import HubStopping, PregonError
+from pregon.model.administration import AuditPage, AuditQuery
 from pregon.model.message import Message, Outgoing
 from pregon.model.subscription import Accounting
 from pregon.model.trace import Story, TracePage, TraceQuery
@@ -282,6 +283,10 @@ class Client(ServiceVerbs, GroupVerbs):
     def traces(self, query: TraceQuery) -> TracePage:
         """A page of the traces that match, newest first; `next` of it is `before` of the next one, 0 at the end."""
         return self._run(calls.traces(query))
+
+    def audit(self, query: AuditQuery) -> AuditPage:
+        """A page of who changed what, newest first; `next` of it is `before` of the next one, 0 at the end."""
+        return self._run(calls.audit(query))
 
     def story(self, topic: str, seq: int) -> Story:
         """All that is known of one message: what it is, what happened to it, where it stands for each subscription."""

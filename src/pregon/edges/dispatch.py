@@ -14,7 +14,7 @@ import msgspec
 
 from pregon.clock import wall_us
 from pregon.delivery.rehearsals import Rehearsals
-from pregon.edges import dispatch_groups, dispatch_services
+from pregon.edges import dispatch_groups, dispatch_people, dispatch_services
 from pregon.edges.dispatch_answers import (
     WRITERS_OF_ENTRIES,
     Written,
@@ -38,6 +38,7 @@ from pregon.hub.gate import Gate
 from pregon.hub.pull import PullRequest
 from pregon.hub.registry import KINDS
 from pregon.hub.signing import OVERLAP_MS_DEFAULT
+from pregon.model.administration import AuditQuery
 from pregon.model.batch import decode_sent
 from pregon.model.catalog import SchemaVersion
 from pregon.model.message import Outgoing
@@ -66,7 +67,16 @@ REHEARSAL = "rehearsal"
 """A kind that is only created, and not kept: a test of a subscriber's web service."""
 PUSH_STATE = "push"
 """A kind that is only shown: how pushing a subscription goes."""
-_ALL_KINDS = (*KINDS, KEY, SCHEMA, SECRET, REHEARSAL, *dispatch_services.KINDS, *dispatch_groups.KINDS)
+_ALL_KINDS = (
+    *KINDS,
+    KEY,
+    SCHEMA,
+    SECRET,
+    REHEARSAL,
+    *dispatch_services.KINDS,
+    *dispatch_groups.KINDS,
+    *dispatch_people.KINDS,
+)
 
 
 class _NewSecret(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -93,6 +103,7 @@ class Dispatcher:
         self._status = status
         self.services: ServicesDesk | None = None
         self.groups: GroupsDesk | None = None
+        self._people = dispatch_people.PeopleDesk(gate.people)
         self.rehearsals: Rehearsals | None = None
         self._verbs: dict[int, _Verb] = {
             int(Command.PUBLISH): self._publish,
@@ -113,6 +124,7 @@ class Dispatcher:
             int(Command.LIST): self._list,
             int(Command.CANCEL): self._cancel,
             int(Command.STORY): self._story,
+            int(Command.AUDIT): self._audit,
         }
 
     def handle(self, frames: Sequence[Any], reply: Reply, presented: str = "") -> Callable[[], None]:
@@ -182,6 +194,8 @@ class Dispatcher:
                 return dispatch_services.carry_out(self.services, caller, Command(command), header, convert), write
             if header.kind in dispatch_groups.KINDS:
                 return dispatch_groups.change_entry(self.groups, caller, Command(command), header), write
+            if header.kind in dispatch_people.KINDS:
+                return self._people.carry_out(caller, Command(command), header), write
         return verb(caller, header, payload)
 
     # One method a command: the ticket of its verb, and how to write its answer.
@@ -252,6 +266,9 @@ class Dispatcher:
 
     def _traces(self, caller: Caller, header: c.Traces, payload: Sequence[Any]) -> _Answered:
         return self._gate.traces(caller, convert(header.query, TraceQuery)), write_traces
+
+    def _audit(self, caller: Caller, header: c.Audit, payload: Sequence[Any]) -> _Answered:
+        return self._gate.audit(caller, convert(header.query, AuditQuery)), write_traces
 
     def _story(self, caller: Caller, header: c.Story, payload: Sequence[Any]) -> _Answered:
         return self._gate.story(caller, header.topic, header.seq), write_row

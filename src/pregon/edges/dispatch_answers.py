@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from pregon.errors import BadRequest
+from pregon.model.administration import AuditPage
 from pregon.model.batch import StoredBatch
 from pregon.model.trace import TracePage
 from pregon.wire import commands as c
@@ -66,9 +67,9 @@ def write_rows(entries: Sequence[Any]) -> Written:
     return c.Rows(rows=[msgspec.to_builtins(entry) for entry in entries]), ()
 
 
-def write_traces(page: TracePage) -> Written:
-    """A page of traces."""
-    return c.TraceRows(rows=[msgspec.to_builtins(trace) for trace in page], next=page.next), ()
+def write_traces(page: TracePage | AuditPage) -> Written:
+    """A page of traces, or of the audit."""
+    return c.TraceRows(rows=[msgspec.to_builtins(one) for one in page], next=page.next), ()
 
 
 def write_existed(existed: bool) -> Written:

@@ -48,6 +48,7 @@ class Command(IntEnum):
     GROUP_REPORT = 25
     GROUP_MINE = 26
     GROUP_PRIVATE = 27
+    AUDIT = 28
 
 
 class Ping(Request):
@@ -217,6 +218,12 @@ class Traces(Request):
     query: dict[str, Any] = {}
 
 
+class Audit(Request):
+    """Search the audit. Answered with TraceRows, whose rows are entries of the audit."""
+
+    query: dict[str, Any] = {}
+
+
 class Story(Request):
     """All that is known of one message. Answered with Rows of one."""
 
@@ -314,6 +321,7 @@ REQUESTS: dict[Command, tuple[type[Header], type[Header]]] = {
     Command.GROUP_REPORT: (groups.Report, Count),
     Command.GROUP_MINE: (groups.Mine, groups.Memberships),
     Command.GROUP_PRIVATE: (groups.Private, groups.Joined),
+    Command.AUDIT: (Audit, TraceRows),
 }
 COMMAND_OF = {request: int(command) for command, (request, _) in REQUESTS.items()}
 
