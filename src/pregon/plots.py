@@ -97,7 +97,7 @@ class _Scale:
         elif axis.is_time:
             self.ticks, self._low, self._high = _time_ticks(least, most), least, most
         else:
-            self.ticks = _even_ticks(least, most)
+            self.ticks = even_ticks(least, most)
             self._low, self._high = min(least, self.ticks[0]), max(most, self.ticks[-1])
         if self._high <= self._low:
             self._high = self._low + 1
@@ -114,9 +114,10 @@ class _Scale:
         return _number(value) if self._step_s is None else _instant(value, self._step_s)
 
 
-def _even_ticks(least: float, most: float) -> list[float]:
+def even_ticks(least: float, most: float, count_max: int = _TICKS_MAX) -> list[float]:
+    """Round values from one to another, and about so many at most."""
     span = max(most - least, 1e-9)
-    rough = span / (_TICKS_MAX - 1)
+    rough = span / (count_max - 1)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(one * power for one in _STEPS if one * power >= rough * 0.999)
     first, last = math.floor(least / step + 1e-9), math.ceil(most / step - 1e-9)

@@ -67,7 +67,8 @@ def require_id(connection: Connection, kind: str, name: str) -> int:
     return found
 
 
-def _topic(row: Any) -> Topic:
+def topic_of(row: Any) -> Topic:
+    """A row of the table as a topic."""
     return Topic(
         name=row.name,
         description=row.description,
@@ -102,7 +103,7 @@ def topic_values(value: Topic) -> dict[str, Any]:
 def list_topics(connection: Connection, after: str, rows_max: int, name: str = "") -> list[Topic]:
     """Topics by name, after a name; or the one with a name."""
     statement = select(topic).where(~topic.c.deleted)
-    return [_topic(row) for row in connection.execute(_page(statement, topic, after, rows_max, name))]
+    return [topic_of(row) for row in connection.execute(_page(statement, topic, after, rows_max, name))]
 
 
 def _page(statement: Select[Any], table: Table, after: str, rows_max: int, name: str) -> Select[Any]:

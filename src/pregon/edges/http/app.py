@@ -31,7 +31,7 @@ _NO_SNIFF = (b"x-content-type-options", b"nosniff")
 class Mounted(Protocol):
     """Who answers everything under a prefix."""
 
-    async def __call__(self, desk: Desk, exchange: Exchange) -> Answer:
+    async def __call__(self, desk: Desk, exchange: Exchange) -> Answer | Stream:
         """Answer a request."""
         ...
 

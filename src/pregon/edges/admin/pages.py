@@ -1,0 +1,12 @@
+"""All the pages, joined."""
+
+from __future__ import annotations
+
+from pregon.edges.admin import entry, overview, topics
+from pregon.edges.admin.routes import Page
+
+PAGES: list[Page] = [
+    *entry.PAGES,
+    *overview.PAGES,
+    *topics.PAGES,
+]
