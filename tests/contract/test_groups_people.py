@@ -288,3 +288,15 @@ def test_reports_of_deliveries_are_kept_in_a_topic(stage: Stage, hub: Hub) -> No
     wrong = [DeliveryRow("1:1", 20, 10, "")]
     with pytest.raises(BadRequest):
         stage.desk.report(ANYBODY, Report(group=GROUP, token=stage.tokens["ana"], rows=wrong)).result()
+
+
+def test_members_report_no_more_when_the_topic_of_reports_is_disabled(stage: Stage, hub: Hub) -> None:
+    stage.join("ana")
+    report = Report(group=GROUP, token=stage.tokens["ana"], rows=[DeliveryRow("1:1", 10, 20, "")])
+    stage.desk.report(ANYBODY, report).result()
+    hub.update("topic", (DELIVERIES_TOPIC,), {"enabled": False}).result()
+
+    count = stage.desk.report(ANYBODY, report).result()
+
+    assert count == 0
+    assert len(read(hub, DELIVERIES_TOPIC)) == 1

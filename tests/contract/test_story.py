@@ -215,6 +215,20 @@ def test_what_waits_because_nothing_is_pushed_says_so(hub: Hub) -> None:
     assert (found.state, found.reason, found.next_try_us) == ("pending", "HTTP 410 Gone", None)
 
 
+def test_what_waits_in_a_paused_subscription_says_so_and_what_is_settled_does_not(hub: Hub) -> None:
+    fill(hub, 2)
+    subscribe(hub, paused=True)
+    ack(hub, 1)
+    pulled = standing(hub, 2)
+    set_columns(hub, subscriber_table, mode="push", endpoint="http://h")
+
+    settled, pending = standing(hub, 1), standing(hub, 2)
+
+    assert (pending.state, pending.reason) == ("pending", "nothing is pushed in it: the subscription is paused")
+    assert (settled.state, settled.reason) == ("acknowledged", "")
+    assert (pulled.mode, pulled.reason) == ("pull", "")
+
+
 def test_subscriptions_come_by_name(hub: Hub) -> None:
     fill(hub, 1)
     for name in ("press", "archive", "bank"):

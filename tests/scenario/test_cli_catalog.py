@@ -45,7 +45,7 @@ def test_a_topic_is_created_shown_changed_listed_and_deleted(hub: HubProcess, to
     assert (changed["restricted"], changed["retention"]) == (False, {**retention, "age_ms": 12 * 3_600_000})
     assert not any(kept["retention"].values())
     assert "description Defunciones" in shown
-    assert listed.splitlines()[1].startswith(f"{topic} 0 1 0 no - Defunciones")
+    assert listed.splitlines()[1].startswith(f"{topic} 0 1 0 no yes - Defunciones")
     assert unsure.status == 1
     assert deleted.out == f"topic {topic} deleted\n"
     assert (gone.status, gone.error["code"]) == (3, "not_found")
@@ -68,7 +68,7 @@ def test_a_producer_is_granted_a_restricted_topic(hub: HubProcess, topic: str) -
     assert created["topics"] == [topic]
     assert taken["seq"] == 1
     assert (updated["description"], updated["topics"]) == ("Registro", [topic])
-    assert listed.splitlines()[1].startswith(f"dgrec-2 {topic} 2")
+    assert listed.splitlines()[1].startswith(f"dgrec-2 yes {topic} 2")
     assert shown["name"] == "dgrec-2"
     assert deleted == "producer dgrec-2 deleted"
     assert absent.status == 3

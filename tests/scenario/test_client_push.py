@@ -108,6 +108,7 @@ def test_how_a_push_goes_is_shown(one: Any, topic: str) -> None:
         "subscriber": "bps",
         "mode": "pull",
         "enabled": True,
+        "paused": False,
         "attempts": 0,
         "next_try_us": 0,
         "failing_since_us": 0,

@@ -15,10 +15,10 @@ from .rest import publish, require_problem, rest_hub
 KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "topics": (
         {"description": "a", "restricted": True, "retention": {"age_ms": 5_000_000}},
-        {"description": "b"},
+        {"description": "b", "enabled": False},
         {"retention": {"bytes_max": 10_000_000, "age_ms": None, "when_acknowledged": False}},
     ),
-    "producers": ({"description": "a"}, {"description": "b"}, {"topics": ["granted"]}),
+    "producers": ({"description": "a"}, {"description": "b", "enabled": False}, {"topics": ["granted"]}),
     "subscribers": (
         {"description": "a", "mode": "push", "endpoint": "https://bps.example/a", "format": "raw"},
         {"endpoint": "https://bps.example/b", "enabled": False},
@@ -27,7 +27,7 @@ KINDS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     "subscriptions": (
         {"start": "latest", "pending_max": 5, "filter": {"header": "region", "equals": "sur"}},
         {"pending_max": 6, "filter": {"not": {"field": "key", "prefix": "1."}}},
-        {"pending_max": None, "filter": None},
+        {"pending_max": None, "filter": None, "paused": True},
     ),
 }
 EACH_KIND = pytest.mark.parametrize("kind", KINDS)

@@ -217,6 +217,7 @@ def test_a_push_that_fails_says_why_and_when_it_is_tried_again_and_then_that_all
         "subscriber": name,
         "mode": "push",
         "enabled": True,
+        "paused": False,
         "attempts": 0,
         "next_try_at": None,
         "failing_since_at": None,

@@ -10,7 +10,7 @@ import msgspec
 
 from pregon.causal.stamps import decode_stamp
 from pregon.clock import INSTANT_US_MAX
-from pregon.errors import AlreadyExists, BadRequest, Forbidden, NotFound, PregonError
+from pregon.errors import AlreadyExists, BadRequest, Disabled, Forbidden, NotFound, PregonError
 from pregon.hub.directory import Directory
 from pregon.hub.hub import Hub
 from pregon.hub.registry import create
@@ -36,7 +36,7 @@ class DeliveriesLog:
         self._is_topic_there = False
 
     def write(self, report: Report, member: int, name: str) -> Ticket[int]:
-        """Store a report; how many rows it had. Raises BadRequest for one that is wrong."""
+        """Store a report; how many rows it had, 0 if nobody wants any. Raises BadRequest for one that is wrong."""
         if len(report.rows) > GROUP_REPORT_ROWS_MAX:
             raise BadRequest(f"a report has at most {GROUP_REPORT_ROWS_MAX} rows")
         for row in report.rows:
@@ -60,6 +60,9 @@ class DeliveriesLog:
                         make()
                     else:
                         answer.fail(error)
+                except Disabled:
+                    # Somebody wants no reports: that is no reason for the member to leave its group.
+                    answer.resolve(0)
                 except PregonError as error:
                     answer.fail(error)
                 else:
