@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from pregon.cli import (
+    admins,
+    audit,
     benchmark,
     catalog,
     chat,
@@ -70,12 +72,14 @@ app.add_typer(schemas.app, name="schema")
 app.add_typer(keys.key, name="key")
 app.add_typer(keys.token, name="token")
 app.add_typer(curve_keys.app, name="keys")
+app.add_typer(admins.app, name="admin")
 app.add_typer(services.app, name="services")
 app.add_typer(group.app, name="group")
 app.add_typer(chat.app, name="chat")
 app.add_typer(requests.commands)
 app.add_typer(proxy.commands)
 app.add_typer(traces.commands)
+app.add_typer(audit.commands)
 app.add_typer(doctor.commands)
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(benchmark.commands)

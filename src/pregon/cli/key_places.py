@@ -23,6 +23,7 @@ from pregon.errors import BadRequest, NotFound
 if TYPE_CHECKING:
     from pregon.client import Client
     from pregon.hub.hub import Hub
+    from pregon.security.callers import Caller
 
 
 class KeyPlace(Protocol):
@@ -57,19 +58,31 @@ class _RunningHub:
 
 class _Directory:
     def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+        from pregon.hub.gate import Gate
+
+        self._gate = Gate(hub)
+        self._caller = who_has_directory()
 
     def create(self, wanted: dict[str, Any]) -> dict[str, Any]:
         from pregon.hub.access import NewKey
 
-        made: dict[str, Any] = msgspec.to_builtins(self._hub.create_key(msgspec.convert(wanted, NewKey)).result())
-        return made
+        made = self._gate.create_key(self._caller, msgspec.convert(wanted, NewKey)).result()
+        shown: dict[str, Any] = msgspec.to_builtins(made)
+        return shown
 
     def list(self, kind: str, owner: str) -> list[dict[str, Any]]:
-        return [msgspec.to_builtins(key) for key in self._hub.list_keys(kind, owner).result()]
+        return [msgspec.to_builtins(key) for key in self._gate.list_keys(self._caller, kind, owner).result()]
 
     def revoke(self, kind: str, owner: str, key_id: str) -> bool:
-        return self._hub.revoke_key(kind, owner, key_id).result()
+        return self._gate.revoke_key(self._caller, kind, owner, key_id).result()
+
+
+def who_has_directory() -> Caller:
+    """Who works in a data directory, for the gate and the audit: whoever may write there may do anything."""
+    from pregon.security.callers import Caller, scopes_of
+    from pregon.security.keys import ADMIN
+
+    return Caller(name="data directory", scopes=scopes_of((ADMIN,)))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -11,13 +11,10 @@ from rich.table import Table
 
 from pregon.cli.connect import HubOption, JsonOption, MaxOption, connect
 from pregon.cli.output import console, printable, show_json, show_rows, tell
-from pregon.clock import format_us, parse_us
-from pregon.errors import BadRequest
+from pregon.cli.pages import gather, parse_instant
+from pregon.clock import format_us
 from pregon.model import trace as kinds
-from pregon.model.trace import KINDS, Standing, Story, Trace, TracePage, TraceQuery
-
-if TYPE_CHECKING:
-    from pregon.client import Client
+from pregon.model.trace import KINDS, Standing, Story, Trace, TraceQuery
 
 commands = typer.Typer()
 
@@ -89,35 +86,18 @@ def traces(
         kind=kind,
         producer=producer,
         subscriber=subscriber,
-        since_us=_instant(since),
-        until_us=_instant(until),
+        since_us=parse_instant(since),
+        until_us=parse_instant(until),
         before=before,
         max=max,
     )
     with connect(hub) as client:
-        found = _gather(client, query)
+        found = gather(client.traces, query)
     rows = [msgspec.to_builtins(trace) for trace in found]
     show_rows(rows, _COLUMNS, as_json=as_json, empty=tell("no traces", "no hay trazas"))
     if found.next and not as_json:
         older = tell(f"there are older ones: --before {found.next}", f"hay más antiguas: --before {found.next}")
         console(stderr=True).print(f"[dim]{older}[/]")
-
-
-def _gather(client: Client, query: TraceQuery) -> TracePage:
-    """As many as were asked for: a page may be short and still have a next one."""
-    found = client.traces(query)
-    while found.next and len(found) < query.max:
-        rest = msgspec.structs.replace(query, before=found.next, max=query.max - len(found))
-        page = client.traces(rest)
-        found = TracePage([*found, *page], next=page.next)
-    return found
-
-
-def _instant(text: str | None) -> int:
-    try:
-        return 0 if text is None else parse_us(text)
-    except ValueError as error:
-        raise BadRequest(f"{text!r} is not a time: write 2026-11-15T10:00:00Z") from error
 
 
 @commands.command("trace")

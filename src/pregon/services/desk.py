@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from pregon.errors import NotFound, PregonError, Unauthorized
+from pregon.hub.auditing import Note, note_of, set_fields
 from pregon.hub.gate import Gate
 from pregon.limits import LIST_ROWS_MAX
 from pregon.model.names import check_name
@@ -31,6 +32,7 @@ from pregon.services.keyholders import Keyholders
 from pregon.services.options import ServiceOptions, changed_options
 from pregon.services.parts import Parts
 from pregon.services.request import Body
+from pregon.services.telling import CURVE_KEY, SERVICE, note_of_request, pass_error, teller, user_of
 from pregon.store.ticket import Ticket
 from pregon.wire.services import RequestOptions
 
@@ -74,7 +76,7 @@ class ServicesDesk:
         asked: list[bytes] = []
 
         def begin(parts: Parts) -> None:
-            asked.append(parts.ask(name, body, options, _teller(ticket), _user(caller)))
+            asked.append(parts.ask(name, body, options, teller(ticket), user_of(caller)))
 
         ticket.give_up = lambda: self._tell_broker(lambda parts: [*map(parts.cancel, asked)])
         self._begin(ticket, begin)
@@ -94,7 +96,7 @@ class ServicesDesk:
 
         def wait(parts: Parts) -> None:
             # Whatever it is told, the store has it, and says when.
-            begun.append(parts.collect(durable_id, wait_ms, look, _user(caller)))
+            begun.append(parts.collect(durable_id, wait_ms, look, user_of(caller)))
 
         if wait_ms:
             ticket.give_up = lambda: self._tell_broker(lambda parts: [*map(parts.cancel_collecting, begun)])
@@ -106,7 +108,9 @@ class ServicesDesk:
     def _show(self, caller: Caller, durable_id: str, found: Ticket[Result | None], ticket: Ticket[Result]) -> None:
         try:
             result = found.value()
-            may_see = result is not None and (result.user in ("", _user(caller)) or self._gate.rules.may(caller, READ))
+            may_see = result is not None and (
+                result.user in ("", user_of(caller)) or self._gate.rules.may(caller, READ)
+            )
             if result is None or not may_see:
                 raise NotFound(f"there is no durable request {durable_id[:200]!r}, or its result is no longer kept")
         except PregonError as error:
@@ -171,7 +175,8 @@ class ServicesDesk:
             lines = parts.broker.lines
             before = self._options_on_their_way.get(name, lines.own_options.get(name)) or lines.options
             options = changed_options(before, values)
-            self._write_options(ticket, name, options, {"type": name, "options": msgspec.to_builtins(options)})
+            answer = {"type": name, "options": msgspec.to_builtins(options)}
+            self._write_options(ticket, name, options, answer, note_of(caller, "update", SERVICE, [name], values))
 
         self._begin(ticket, change)
         return ticket
@@ -184,14 +189,17 @@ class ServicesDesk:
 
         def change(parts: Parts) -> None:
             before = self._options_on_their_way.get(name, parts.broker.lines.own_options.get(name))
-            self._write_options(ticket, name, None, before is not None)
+            note = None if before is None else note_of(caller, "reset", SERVICE, [name])
+            self._write_options(ticket, name, None, before is not None, note)
 
         self._begin(ticket, change)
         return ticket
 
-    def _write_options(self, ticket: Ticket[T], name: str, options: ServiceOptions | None, answer: T) -> None:
+    def _write_options(
+        self, ticket: Ticket[T], name: str, options: ServiceOptions | None, answer: T, note: Note | None
+    ) -> None:
         """To the disk, then to the broker. Called in its thread; who comes meanwhile changes what is on its way."""
-        stored = self._journal.set_options(name, options)
+        stored = self._journal.set_options(name, options, note)
         self._options_on_their_way[name] = options
 
         def arrived(parts: Parts, is_stored: bool) -> None:
@@ -202,7 +210,7 @@ class ServicesDesk:
                 ticket.resolve(answer)
 
         def then(stored: Ticket[None]) -> None:
-            if _pass_error(stored, ticket):
+            if pass_error(stored, ticket):
                 self._tell_broker(lambda parts: arrived(parts, False))
             else:
                 self._begin(ticket, lambda parts: arrived(parts, True))
@@ -219,11 +227,15 @@ class ServicesDesk:
         def drop(parts: Parts) -> None:
             found = parts.broker.poison.find(number)
             if found is not None and found.request.durable_id:
-                forgotten = self._journal.forget(found.request.durable_id)
+                note = note_of_request(caller, "drop", found.request.durable_id)
+                forgotten = self._journal.forget(found.request.durable_id, note=note)
                 self._when_stored(forgotten, ticket, lambda parts, _: parts.broker.poison.take(number) is not None)
             else:
                 parts.take_poison(number)
                 ticket.resolve(True)
+                # It was in no store, so there is no transaction to be part of: a hub that is busy is not waited for.
+                with contextlib.suppress(PregonError):
+                    self._journal.note(note_of_request(caller, "drop", "", number))
 
         self._begin(ticket, drop)
         return ticket
@@ -234,7 +246,7 @@ class ServicesDesk:
         ticket: Ticket[Row] = Ticket()
         self._begin(
             ticket,
-            lambda parts: self._release(parts, ticket, parts.require_durable_poison(number).request.durable_id),
+            lambda parts: self._release(parts, ticket, caller, parts.require_durable_poison(number).request.durable_id),
         )
         return ticket
 
@@ -243,10 +255,10 @@ class ServicesDesk:
         self._gate.rules.require(caller, OPERATE)
         check_name("job type", job_type)
         ticket: Ticket[Row] = Ticket()
-        self._begin(ticket, lambda parts: self._release(parts, ticket, durable_id, job_type))
+        self._begin(ticket, lambda parts: self._release(parts, ticket, caller, durable_id, job_type))
         return ticket
 
-    def _release(self, parts: Parts, ticket: Ticket[Row], durable_id: str, job_type: str = "") -> None:
+    def _release(self, parts: Parts, ticket: Ticket[Row], caller: Caller, durable_id: str, job_type: str = "") -> None:
         parts.durables.require_room_again()
         number = parts.broker.poison.number_of(durable_id)
 
@@ -254,7 +266,8 @@ class ServicesDesk:
             parts.resume_poison(number, entry)
             return {"number": number, "durable_id": durable_id}
 
-        self._when_stored(self._journal.release(durable_id, job_type), ticket, resume)
+        note = note_of_request(caller, "release", durable_id)
+        self._when_stored(self._journal.release(durable_id, job_type, note), ticket, resume)
 
     def forget_durable(self, caller: Caller, job_type: str, durable_id: str) -> Ticket[bool]:
         """Forget a durable request that has ended or was set aside; NotPending for one that waits."""
@@ -268,7 +281,8 @@ class ServicesDesk:
             parts.broker.poison.take(parts.broker.poison.number_of(durable_id))
             return True
 
-        self._when_stored(self._journal.forget(durable_id, job_type), ticket, drop)
+        note = note_of_request(caller, "forget", durable_id)
+        self._when_stored(self._journal.forget(durable_id, job_type, note), ticket, drop)
         return ticket
 
     # Keys.
@@ -276,12 +290,14 @@ class ServicesDesk:
     def keep_key(self, caller: Caller, key: CurveKey) -> Ticket[CurveKey]:
         """Let a key in, instead of the one that has its name."""
         self._gate.rules.require(caller, ADMIN)
-        return self._journal.keep_curve_key(check_curve_key(key), self._renew)
+        note = note_of(caller, "create", CURVE_KEY, [key.name], set_fields(key, without=("name", "created_us")))
+        return self._journal.keep_curve_key(check_curve_key(key), self._renew, note)
 
     def forget_key(self, caller: Caller, name: str) -> Ticket[bool]:
         """Let a key in no more: who came by it is given nothing any more."""
         self._gate.rules.require(caller, ADMIN)
-        return self._journal.forget_curve_key(check_name("key", name), self._renew)
+        note = note_of(caller, "delete", CURVE_KEY, [name])
+        return self._journal.forget_curve_key(check_name("key", name), self._renew, note)
 
     def list_keys(self, caller: Caller) -> Sequence[CurveKey]:
         """Who may come in, by name."""
@@ -298,7 +314,7 @@ class ServicesDesk:
         """Have something done there for the sake of a ticket, which fails if that does."""
 
         def done(begun: Ticket[object]) -> None:
-            _pass_error(begun, ticket)
+            pass_error(begun, ticket)
 
         try:
             self._loop.call(function).when_done(done)
@@ -309,7 +325,7 @@ class ServicesDesk:
         """When something is on disk, have the broker know, and only then answer."""
 
         def then(stored: Ticket[T]) -> None:
-            if not _pass_error(stored, ticket):
+            if not pass_error(stored, ticket):
                 self._begin(ticket, lambda parts: ticket.resolve(apply(parts, stored.value())))
 
         stored.when_done(then)
@@ -318,28 +334,3 @@ class ServicesDesk:
         """Have something done there that nobody waits for; a broker that stops need not know."""
         with contextlib.suppress(PregonError):
             self._loop.call(function)
-
-
-def _user(caller: Caller) -> str:
-    """Whose a request is. No CURVE key has a name with a colon, so that none is taken for a key of the hub."""
-    return f"key:{caller.name}" if caller.is_known else ""
-
-
-def _teller(ticket: Ticket[Body]) -> Callable[[Body | PregonError], None]:
-    def tell(outcome: Body | PregonError) -> None:
-        if isinstance(outcome, PregonError):
-            ticket.fail(outcome)
-        else:
-            ticket.resolve(outcome)
-
-    return tell
-
-
-def _pass_error(begun: Ticket[Any], ticket: Ticket[Any]) -> bool:
-    """Whether what was begun failed, and with it the ticket for whose sake it was."""
-    try:
-        begun.value()
-    except PregonError as error:
-        ticket.fail(error)
-        return True
-    return False

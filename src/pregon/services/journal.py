@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pregon.errors import AlreadyExists, LimitReached, NotFound, PregonError
+from pregon.hub.auditing import Note, audited, write_note
 from pregon.hub.hub import Hub
 from pregon.limits import CURVE_KEYS_MAX, LIST_ROWS_MAX, SERVICE_DURABLE_MAX, SERVICE_POISON_MAX, SERVICE_RESULTS_MAX
 from pregon.model.service import PARKED, WAITING, CurveKey, Entry, Result
@@ -50,8 +51,8 @@ class HubJournal:
         """Where answers are given."""
         self._post = post
 
-    def _submit(self, change: Callable[[Transaction], T], size_bytes: int = 300) -> Ticket[T]:
-        return self._hub.submit(Change(change, size_bytes))
+    def _submit(self, change: Callable[[Transaction], T], size_bytes: int = 300, note: Note | None = None) -> Ticket[T]:
+        return self._hub.submit(audited(Change(change, size_bytes), note))
 
     def _changes_in(self, transaction: Transaction) -> _Changes:
         """What a transaction does to the number of rows; it counts once that is on disk."""
@@ -161,7 +162,11 @@ class HubJournal:
             lambda connection: service_requests.list_requests(connection, service, state, after, rows)
         )
 
-    def forget(self, durable_id: str, job_type: str = "") -> Ticket[bool]:
+    def note(self, note: Note) -> Ticket[None]:
+        """Leave a note of what somebody did that is not in the store."""
+        return self._submit(lambda transaction: write_note(transaction, note))
+
+    def forget(self, durable_id: str, job_type: str = "", note: Note | None = None) -> Ticket[bool]:
         """Remove a request that does not wait, and its result; whether there was one, of that type if one is named."""
 
         def change(transaction: Transaction) -> bool:
@@ -169,9 +174,9 @@ class HubJournal:
             self._changes_in(transaction).count -= existed
             return existed
 
-        return self._submit(change)
+        return self._submit(change, note=note)
 
-    def release(self, durable_id: str, job_type: str = "") -> Ticket[Entry]:
+    def release(self, durable_id: str, job_type: str = "", note: Note | None = None) -> Ticket[Entry]:
         """Have one that was set aside wait again; the whole of it, to be worked on."""
 
         def change(transaction: Transaction) -> Entry:
@@ -180,7 +185,7 @@ class HubJournal:
                 raise NotFound(f"no durable request {durable_id[:200]!r} is set aside")
             return entry
 
-        return self._submit(change)
+        return self._submit(change, note=note)
 
     def forget_old(self, then: Callable[[int | PregonError], None]) -> None:
         """Remove results that were kept for long enough."""
@@ -192,14 +197,16 @@ class HubJournal:
 
         self._tell(lambda: self._submit(change), then)
 
-    def set_options(self, service: str, options: ServiceOptions | None) -> Ticket[None]:
+    def set_options(self, service: str, options: ServiceOptions | None, note: Note | None = None) -> Ticket[None]:
         """Remember how a service is run."""
         text = None if options is None else msgspec.json.encode(options).decode()
         return self._submit(
-            lambda transaction: service_requests.set_setting(transaction.connection, service, text), 500
+            lambda transaction: service_requests.set_setting(transaction.connection, service, text), 500, note
         )
 
-    def keep_curve_key(self, key: CurveKey, renew: Callable[[list[CurveKey]], None]) -> Ticket[CurveKey]:
+    def keep_curve_key(
+        self, key: CurveKey, renew: Callable[[list[CurveKey]], None], note: Note | None = None
+    ) -> Ticket[CurveKey]:
         """Let a key in; who checks keys knows before the answer is given."""
 
         def change(transaction: Transaction) -> CurveKey:
@@ -214,9 +221,11 @@ class HubJournal:
             self._renew_after(transaction, renew)
             return kept
 
-        return self._submit(change)
+        return self._submit(change, note=note)
 
-    def forget_curve_key(self, name: str, renew: Callable[[list[CurveKey]], None]) -> Ticket[bool]:
+    def forget_curve_key(
+        self, name: str, renew: Callable[[list[CurveKey]], None], note: Note | None = None
+    ) -> Ticket[bool]:
         """Let a key in no more."""
 
         def change(transaction: Transaction) -> bool:
@@ -224,7 +233,7 @@ class HubJournal:
             self._renew_after(transaction, renew)
             return existed
 
-        return self._submit(change)
+        return self._submit(change, note=note)
 
     @staticmethod
     def _renew_after(transaction: Transaction, renew: Callable[[list[CurveKey]], None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pregon.edges.dispatch import Dispatcher
 from pregon.edges.http import (
     access,
+    audit,
     catalog,
     chat,
     groups,
@@ -34,6 +35,7 @@ def make_router(dispatcher: Dispatcher) -> Router:
         *live.ROUTES,
         *operate.ROUTES,
         *marks.ROUTES,
+        *audit.ROUTES,
         *catalog.ROUTES,
         *access.ROUTES,
         *push.ROUTES,

@@ -43,6 +43,7 @@ _TAGS = {
     "schemas": "What a topic's messages must be",
     "keys": "Keys of producers and subscribers, tokens, and secrets that sign pushes",
     "traces": "What happened to which messages",
+    "audit": "Who changed what",
     "groups": "Conversations in causal order, and who takes part in them",
     "machines": "Health, metrics, and our own clients",
 }
