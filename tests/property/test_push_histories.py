@@ -230,6 +230,11 @@ class PushHistories(RuleBasedStateMachine):
         """Whether it is pushed changes nothing of what is settled."""
         self._site.hub.update("subscriber", (NAME,), {"mode": mode, "enabled": enabled}).result()
 
+    @rule(paused=st.booleans())
+    def pause(self, paused: bool) -> None:
+        """Nor does a pause; what was on its way is written down in it all the same."""
+        self._site.hub.update("subscription", NAMES, {"paused": paused}).result()
+
     @rule(pending_max=st.none() | st.integers(1, 8), when_acknowledged=st.booleans())
     def keep_house(self, pending_max: int | None, when_acknowledged: bool) -> None:
         """Limits and retention."""
@@ -293,6 +298,7 @@ class PushHistories(RuleBasedStateMachine):
         assert hub.read(_pending).result() == (follower.returned(), follower.visible())
         (backlog,) = hub.read(read_backlogs).result()
         assert (backlog.pending, backlog.parked) == (found.pending, found.parked)
+        assert not (backlog.paused and backlog.is_failing)
 
 
 def _pending(connection: Connection) -> tuple[list[int], list[int]]:
