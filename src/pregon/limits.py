@@ -251,3 +251,5 @@ ENTRY_REMEMBERED_MAX = 10_000
 """Names and addresses of which failed attempts are counted."""
 AUDIT_DETAIL_BYTES_MAX = 16 * KIB
 """What an entry of the audit says of what was asked for; longer values are left out of it."""
+ADMIN_PAGES_AT_ONCE_MAX = 64
+"""Administration pages that are made, or wait to be made, at once."""

@@ -19,8 +19,8 @@ _TOPIC = "fallecidos"
 _BODY = "'Pepe Gómez'"
 
 
-def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool) -> None:
-    """Say what to do next."""
+def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool, link: str | None = None) -> None:
+    """Say what to do next; `link` is the secret with which the first administrator enters the pages, if there is none."""
     out = console()
     out.print(
         tell(
@@ -28,8 +28,16 @@ def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool) -> No
             "[bold]El pregón está en marcha.[/] En otra terminal:",
         )
     )
-    for english, spanish, command in _suggestions(addresses, settings, is_open):
-        out.print(f"  {tell(english, spanish) + ':':<10} [cyan]{escape(command)}[/]")
+    for english, spanish, command in _suggestions(addresses, settings, is_open, link):
+        # Not wrapped: a link that is broken in two cannot be opened.
+        out.print(f"  {tell(english, spanish) + ':':<10} [cyan]{escape(command)}[/]", soft_wrap=True)
+    if link and "http" in addresses:
+        out.print(
+            tell(
+                "There is no administrator of the pages yet: the link makes the first one, once. Keep it to yourself.",
+                "Todavía no hay administrador de las páginas: el enlace crea el primero, una sola vez. No lo comparta.",
+            )
+        )
     if not is_open:
         out.print(
             tell(
@@ -56,7 +64,9 @@ def greet_services(front: str, back: str) -> None:
     sys.stdout.flush()
 
 
-def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -> list[tuple[str, str, str]]:
+def _suggestions(
+    addresses: dict[str, str], settings: Settings, is_open: bool, link: str | None
+) -> list[tuple[str, str, str]]:
     """What may be done next, in both languages, and the command for it."""
     program = os.path.relpath(sys.argv[0]) if os.sep in sys.argv[0] else sys.argv[0]
     hub = "" if addresses["zmq"] == DEFAULT_HUB else f"{HUB_VARIABLE}={addresses['zmq']} "
@@ -71,6 +81,7 @@ def _suggestions(addresses: dict[str, str], settings: Settings, is_open: bool) -
         message = f"-H 'Content-Type: text/plain' -d {_BODY}"
         suggested += [
             ("by HTTP", "por HTTP", f"{curl} {message} {url}/v1/topics/{_TOPIC}/messages"),
+            ("admin", "admin", f"{url}/admin/setup?link={link}" if link else f"{url}/admin"),
             ("page", "página", f"{url}/docs"),
             ("chat", "chat", f"{url}/chat"),
             ("metrics", "métricas", f"{curl} {url}/metrics"),

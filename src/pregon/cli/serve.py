@@ -104,7 +104,7 @@ def run(settings: Settings) -> None:
     stop = listen_for_stop()
     with Server(settings) as server:
         tune_interpreter()
-        greet(server.addresses, settings, is_open=server.gate.rules.is_open)
+        greet(server.addresses, settings, is_open=server.gate.rules.is_open, link=server.gate.people.make_link())
         wait_for(stop)
 
 

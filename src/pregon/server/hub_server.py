@@ -25,7 +25,11 @@ from pregon.delivery.figures import Figures
 from pregon.delivery.notices import make_notifier
 from pregon.delivery.pusher import Pusher
 from pregon.delivery.rehearsals import Rehearsals
+from pregon.edges.admin.desk import AdminDesk
+from pregon.edges.admin.door import AdminDoor
+from pregon.edges.admin_over_http import ADMIN_PREFIX, MountedAdmin
 from pregon.edges.dispatch import Dispatcher
+from pregon.edges.http.answers import status_of
 from pregon.edges.http.api import make_app
 from pregon.edges.http.door import HttpDoor
 from pregon.edges.http.routes import Desk
@@ -199,6 +203,7 @@ class Server:
             undo.callback(self.services.give_back if self.services else _nothing)
             dispatcher.services = self.services.desk if self.services else None
             self.groups = dispatcher.groups = GroupsDesk(self.gate)
+            self._admin: MountedAdmin | None = None
             self.http = self._make_http(dispatcher) if settings.http else None
             undo.pop_all()
 
@@ -209,9 +214,22 @@ class Server:
         desk.groups = self.groups
         desk.rehearsals = self.rehearsals
         soap = SoapDoor(self.gate, bridge, settings.body_bytes_max)
-        app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap)})
+        self._admin = MountedAdmin(AdminDoor(self._make_admin_desk()))
+        app = make_app(desk, dispatcher, {SOAP_PREFIX: mount_soap(soap), ADMIN_PREFIX: self._admin})
         tls = _tls_context(settings)
         return HttpDoor(*parse_host_port(settings.http), app, tls)
+
+    def _make_admin_desk(self) -> AdminDesk:
+        return AdminDesk(
+            gate=self.gate,
+            activity=self.activity,
+            rehearsals=self.rehearsals,
+            settings=self.settings,
+            status=self.status,
+            status_of=status_of,
+            services=self.services.desk if self.services else None,
+            groups=self.groups,
+        )
 
     def start(self) -> None:
         """Open the doors."""
@@ -269,6 +287,8 @@ class Server:
         for door in (self.ingest, self.http):
             if door is not None:
                 door.stop()
+        if self._admin is not None:
+            self._admin.stop()
         if self._verifier is not None:
             self._verifier.stop()
         if self.services is not None:

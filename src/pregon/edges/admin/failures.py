@@ -37,20 +37,24 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"HTTP 4\d\d\b", "The web service refuses the message: something in it is not as it expects."),
         (r"no answer in", "The web service took too long to answer."),
         (
-            r"refused|connect call failed",
+            r"connection refused",
             "Nothing listens at that address: the web service is not running, or a firewall is in between.",
         ),
         (
-            r"name.*(resol|known|found)|no such host|getaddrinfo",
+            r"could not be looked up",
             "The name in the address is not known: it is misspelt, or the name service is down.",
         ),
         (r"certificate|TLS|SSL", "The web service's certificate cannot be trusted, or the encryption does not fit."),
         (
-            r"private|not allowed|may not go|forbidden",
+            r"push_allow does not allow|cannot be read as a URL|no address|odd spelling",
             "Messages may not be pushed to that address: it is inside a network that the operator has not allowed.",
         ),
-        (r"closed|reset|disconnected|hung up", "The web service hung up in the middle of the conversation."),
-        (r"unreachable|no route|timed out", "The machine of the web service cannot be reached."),
+        (r"closed|connection lost|reset|broken pipe", "The web service hung up in the middle of the conversation."),
+        (
+            r"not HTTP|head of the answer",
+            "What listens at that address is not a web service, or does not answer as one.",
+        ),
+        (r"unreachable|no route|timed out|host is down", "The machine of the web service cannot be reached."),
     )
 )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pregon.clock import monotonic_ms
+from pregon.delivery.activity import Span
 from pregon.edges.admin.charts import Chart, Series
 from pregon.edges.admin.exchange import AdminAnswer
 from pregon.edges.admin.failures import plain_words
@@ -23,7 +24,6 @@ from pregon.hub.private_topics import PREFIX as PRIVATE
 from pregon.store.backlogs import Backlog
 from pregon.store.catalog_search import ListQuery, SubscriptionRow
 
-SPANS = ("hour", "day")
 _KEPT_MS = 1_500.0
 _KEPT_MAX = 64
 _ROWS = 8
@@ -61,9 +61,8 @@ def show_live(visit: Visit) -> AdminAnswer:
     return AdminAnswer(_live_part(visit).encode(), headers=visit.cookie_headers())
 
 
-def _span(visit: Visit) -> str:
-    span = visit.query.get("span", "hour")
-    return span if span in SPANS else "hour"
+def _span(visit: Visit) -> Span:
+    return "day" if visit.query.get("span") == "day" else "hour"
 
 
 class _Kept:
@@ -104,7 +103,7 @@ def _make_live_part(visit: Visit) -> str:
         "failing": _find_failing(visit) if state.failing else [],
         "waiting": waiting[:_ROWS],
         "waiting_more": max(0, len(waiting) - _ROWS),
-        "topics": [one for one in now.topics if not one.name.startswith(PRIVATE)][:_ROWS],
+        "topics": [one for one in now.topics if visit.may_administer or not one.topic.startswith(PRIVATE)][:_ROWS],
         "charts": _charts(visit),
         "plain_words": lambda text: plain_words(text, say),
         "status": visit.desk.status(),

@@ -1,7 +1,7 @@
 """Errors and successes in words: what a person reads when something was refused, and when something was done.
 
-An error has a stable code; here each code that a page can meet has a sentence of its own in both languages. What the hub
-says besides, in English, is shown beneath it for who wants to know exactly.
+An error has a stable code; here each code that a page can meet has a sentence of its own in both languages. What the
+hub says besides, in English, is shown beneath it for who wants to know exactly.
 """
 
 from __future__ import annotations
