@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from pregon.model.pipeline_figures import FIGURES_OF, STEPS, TEXT_MAX
+from pregon.model.pipeline_results import Made, Source
 from pregon.spark.pipelines.alerts import AlertRules
-from pregon.spark.pipelines.figures import FIGURES_OF, STEPS, TEXT_MAX
-from pregon.spark.pipelines.results import Made, Source
 from pregon.spark.pipelines.service_levels import ACCEPTABLE_MS_MAX, PREFERRED_MS_MAX
 from pregon.spark.pipelines.streaming import Progress
 

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from scenario.conftest import MakeHub
 from scenario.hub_process import COMMAND, HubProcess, clean_environment, wait_until
 
+from pregon.model.pipeline_figures import ARCHIVE
 from pregon.spark.archive import archived, clean, table
-from pregon.spark.pipelines.figures import ARCHIVE
 from pregon.spark.pipelines.results import Results
 from pregon.spark.pipelines.streaming import find_progress
 

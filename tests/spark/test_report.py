@@ -9,8 +9,9 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from pregon.cli.pipeline import app
-from pregon.spark.pipelines.figures import RECONCILIATION
-from pregon.spark.pipelines.results import Made, Results
+from pregon.model.pipeline_figures import RECONCILIATION
+from pregon.model.pipeline_results import Made
+from pregon.spark.pipelines.results import Results
 from pregon.spark.pipelines.summarising import summarise_causality, summarise_reconciliation
 
 _PARTS = ("accepted", "acknowledged", "pending", "parked", "filtered", "expired")

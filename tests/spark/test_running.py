@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from pregon.cli.pipeline import app
 from pregon.errors import HubUnreachable
-from pregon.spark.pipelines import figures as f
+from pregon.model import pipeline_figures as f
 from pregon.spark.pipelines.alerting import Alerting, Baselines
 from pregon.spark.pipelines.alerts import AlertRules
 from pregon.spark.pipelines.inputs import Place

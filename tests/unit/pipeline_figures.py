@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pregon.spark.pipelines import figures as f
-from pregon.spark.pipelines.results import Made, Source
+from pregon.model import pipeline_figures as f
+from pregon.model.pipeline_results import Made, Source
 
 HOSTILE = "<script>alert('pwned')</script>\"'&</table>"
 

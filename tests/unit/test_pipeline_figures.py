@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pregon.errors import BadRequest
-from pregon.spark.pipelines.figures import (
+from pregon.model.pipeline_figures import (
     RECONCILIATION,
     STEPS,
     SUBSCRIPTIONS_MAX,

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from pregon.errors import BadRequest
-from pregon.spark.pipelines.figures import (
+from pregon.model.pipeline_figures import (
     RECONCILIATION,
     SERVICE_LEVELS,
     STEPS,

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from pregon.errors import BadRequest
-from pregon.spark.pipelines.figures import RECONCILIATION
-from pregon.spark.pipelines.results import LATEST_FILE, Made, Results, read_all
+from pregon.model.pipeline_figures import RECONCILIATION
+from pregon.model.pipeline_results import LATEST_FILE, Made
+from pregon.spark.pipelines.results import Results, read_all
 
 from .pipeline_figures import made_of, reconciled
 

@@ -18,6 +18,7 @@ from pregon.addresses import HUB_VARIABLE, KEY_VARIABLE
 from pregon.cli.connect import CERTIFICATE_VARIABLE, JsonOption, parse_duration_ms
 from pregon.cli.output import console, show_json, tell
 from pregon.errors import BadRequest, DataLost, PregonError, SettingsInvalid
+from pregon.model.pipeline_results import REPORT_FILE, RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="The data pipeline, on Spark")
 
-RESULTS_DEFAULT = Path("pregon-pipelines")
-PAGE_NAME = "report.html"
+RESULTS_DEFAULT = Path(RESULTS_FOLDER)
 _SECOND_MS = 1_000
 _SPAN_S_MAX = 7 * 86_400
 _LOCAL_SETTINGS = {
@@ -164,7 +164,7 @@ def status(
 @app.command("report")
 def report(
     output: Annotated[
-        Path | None, typer.Option("--output", metavar="FILE", help=f"The page [{PAGE_NAME} among the results]")
+        Path | None, typer.Option("--output", metavar="FILE", help=f"The page [{REPORT_FILE} among the results]")
     ] = None,
     results: ResultsOption = RESULTS_DEFAULT,
     lang: Annotated[
@@ -178,7 +178,7 @@ def report(
         from pregon.spark.report.writing import write_report
 
         page, figures, steps = write_report(
-            Results(results), output if output is not None else results / PAGE_NAME, lang or tell("en", "es")
+            Results(results), output if output is not None else results / REPORT_FILE, lang or tell("en", "es")
         )
     if as_json:
         show_json({"page": str(page), "figures": str(figures), "steps": steps})

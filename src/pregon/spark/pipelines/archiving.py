@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from pregon.errors import WrittenMeanwhile
+from pregon.model.pipeline_figures import Archived, ArchiveFigures
+from pregon.model.pipeline_results import SOURCES_MAX, Source
 from pregon.spark.archive.cleaning import clean
 from pregon.spark.archive.commits import State
 from pregon.spark.archive.compaction import compact
@@ -20,9 +22,7 @@ from pregon.spark.archive.layout import KEPT
 from pregon.spark.archive.log import CommitLog
 from pregon.spark.archive.stream import archive_stream
 from pregon.spark.offsets import Ends
-from pregon.spark.pipelines.figures import Archived, ArchiveFigures
 from pregon.spark.pipelines.inputs import Place
-from pregon.spark.pipelines.results import SOURCES_MAX, Source
 from pregon.spark.pipelines.steps import Outcome, Run
 from pregon.spark.pipelines.summarising import summarise_archive
 from pregon.spark.schemas import MESSAGES

@@ -16,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from pregon.model.pipeline_results import Source
 from pregon.spark.archive.files import files_of
 from pregon.spark.archive.layout import require_kept
 from pregon.spark.archive.log import CommitLog
@@ -23,7 +24,6 @@ from pregon.spark.archive.table import system_table, table
 from pregon.spark.logs import Logs
 from pregon.spark.offsets import Ends
 from pregon.spark.options import read_options
-from pregon.spark.pipelines.results import Source
 from pregon.spark.schemas import GROUP_DELIVERIES, MESSAGES, SUBSCRIPTIONS, TRACES, schema_of
 
 GROUPS_PATTERN = r"groups\..*"

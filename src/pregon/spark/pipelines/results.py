@@ -22,57 +22,22 @@ import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
 
 from pregon.clock import wall_us
 from pregon.errors import BadRequest
-from pregon.spark.pipelines.figures import (
-    FIGURES_BYTES_MAX,
-    STEPS,
-    Count,
-    Figures,
-    Text,
-    decode_figures,
-    encode_figures,
+from pregon.model.pipeline_figures import FIGURES_BYTES_MAX, STEPS, Figures, decode_figures, encode_figures
+from pregon.model.pipeline_results import (
+    FIGURES_FILE,
+    FOLDER_PATTERN,
+    LATEST_BYTES_MAX,
+    LATEST_FILE,
+    Made,
+    decode_latest,
 )
 
-LATEST_FILE = "latest.json"
-FIGURES_FILE = "figures.json"
-_LATEST_BYTES_MAX = 1024 * 1024
 _KEPT = 2
-_FOLDER = r"^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$"
-
-
-class Source(Struct, frozen=True, kw_only=True):
-    """What a step was made of: a table, and from which to which of its numbers."""
-
-    table: Text
-    topic: Text = ""
-    first: Count | None = None
-    last: Count | None = None
-    rows: Count = 0
-
-
-SOURCES_MAX = 1_000
-"""Topics that are told one by one; the others are left out of `sources`."""
-
-
-class Made(Struct, frozen=True, kw_only=True):
-    """What `latest.json` says: which folder, when it was made, how long it took, and of what."""
-
-    step: Text
-    folder: Annotated[str, Meta(pattern=_FOLDER)]
-    made_at: Text
-    took_ms: Count
-    rows: dict[Text, Count]
-    """The Parquet tables in the folder, and their rows."""
-    hub: Text
-    archive: Text = ""
-    sources: Annotated[list[Source], Meta(max_length=SOURCES_MAX)] = []
-    version: Text = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +71,9 @@ class Results:
 
     def find_latest(self, step: str) -> Made | None:
         """What the newest result of a step is, if there is one; raises BadRequest for one that cannot be read."""
-        text = _find_text(self.root / step / LATEST_FILE, _LATEST_BYTES_MAX)
-        if text is None:
-            return None
-        try:
-            made = msgspec.json.decode(text, type=Made)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise BadRequest(
-                f"{self.root / step / LATEST_FILE} cannot be read ({error}): run `pregon pipeline run {step}` again"
-            ) from error
-        if made.step != step:
-            raise BadRequest(
-                f"{self.root / step / LATEST_FILE} is of {made.step[:40]!r}: run `pregon pipeline run {step}` again"
-            )
-        return made
+        path = self.root / step / LATEST_FILE
+        text = _find_text(path, LATEST_BYTES_MAX)
+        return None if text is None else decode_latest(step, text, str(path))
 
     def find_figures(self, step: str) -> tuple[Made, Figures] | None:
         """The newest figures of a step, if there are some; raises BadRequest for what cannot be read."""
@@ -136,7 +90,7 @@ class Results:
         return self.root / made.step / made.folder
 
     def _remove_old(self, step: str, newest: str) -> None:
-        folders = sorted(one.name for one in (self.root / step).iterdir() if re.match(_FOLDER, one.name))
+        folders = sorted(one.name for one in (self.root / step).iterdir() if re.match(FOLDER_PATTERN, one.name))
         # By their names they are in the order of the time; one of a run that goes on beside this one is newer.
         older = [name for name in folders if name < newest]
         for name in older[: max(0, len(older) - (_KEPT - 1))]:

@@ -19,12 +19,13 @@ from pyspark.sql import SparkSession
 
 from pregon.clock import format_us, monotonic_ms, wall_us
 from pregon.errors import PregonError
+from pregon.model.pipeline_figures import ARCHIVE
+from pregon.model.pipeline_results import Made
 from pregon.spark.archive.files import files_of
 from pregon.spark.pipelines.archiving import run_archive
 from pregon.spark.pipelines.failing import spark_errors_as_ours
-from pregon.spark.pipelines.figures import ARCHIVE
 from pregon.spark.pipelines.inputs import Inputs, Place
-from pregon.spark.pipelines.results import Made, Results
+from pregon.spark.pipelines.results import Results
 from pregon.spark.pipelines.steps import STEP_FUNCTIONS, WINDOW_S_DEFAULT, Outcome, Run, choose_steps
 from pregon.version import __version__
 

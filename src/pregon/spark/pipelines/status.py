@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from pregon.errors import BadRequest, PregonError
+from pregon.model.pipeline_figures import ARCHIVE, STEPS, ArchiveFigures
 from pregon.spark.archive.files import LocalFiles
 from pregon.spark.pipelines.archiving import archive_figures, heads_of
-from pregon.spark.pipelines.figures import ARCHIVE, STEPS, ArchiveFigures
 from pregon.spark.pipelines.inputs import Place
 from pregon.spark.pipelines.results import Results
 from pregon.spark.pipelines.streaming import STREAMS, find_progress

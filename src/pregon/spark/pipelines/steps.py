@@ -20,12 +20,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
 from pregon.errors import BadRequest, StoreFailed
-from pregon.spark.archive.stream import ARCHIVIST
-from pregon.spark.pipelines.alerts import AlertRules, anomalies
-from pregon.spark.pipelines.causality import causality
-from pregon.spark.pipelines.causality_summary import causality_summary
-from pregon.spark.pipelines.deliveries import deliveries
-from pregon.spark.pipelines.figures import (
+from pregon.model.pipeline_figures import (
     ARCHIVE,
     CAUSALITY,
     DELIVERIES,
@@ -36,11 +31,16 @@ from pregon.spark.pipelines.figures import (
     Figures,
     ReconciliationFigures,
 )
+from pregon.model.pipeline_results import SOURCES_MAX, Source
+from pregon.spark.archive.stream import ARCHIVIST
+from pregon.spark.pipelines.alerts import AlertRules, anomalies
+from pregon.spark.pipelines.causality import causality
+from pregon.spark.pipelines.causality_summary import causality_summary
+from pregon.spark.pipelines.deliveries import deliveries
 from pregon.spark.pipelines.group_messages import group_messages
 from pregon.spark.pipelines.inputs import Inputs, Place
 from pregon.spark.pipelines.output_address import address_of
 from pregon.spark.pipelines.reconciliation import reconciliation
-from pregon.spark.pipelines.results import SOURCES_MAX, Source
 from pregon.spark.pipelines.service_levels import service_levels
 from pregon.spark.pipelines.summarising import (
     summarise_causality,

@@ -22,11 +22,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from pregon.clock import monotonic_ms
 from pregon.errors import BadRequest
+from pregon.model.pipeline_figures import ARCHIVE, Count, Text
 from pregon.spark.archive.layout import KEPT
 from pregon.spark.pipelines.alerting import TRAFFIC_ALERTS, start_traffic_alerts
 from pregon.spark.pipelines.archiving import start_archive
 from pregon.spark.pipelines.failing import find_cause
-from pregon.spark.pipelines.figures import ARCHIVE, Count, Text
 from pregon.spark.pipelines.inputs import Place
 from pregon.spark.pipelines.results import Results, write_whole
 

@@ -12,9 +12,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from pregon.spark.pipelines import figures
+from pregon.model import pipeline_figures as figures
+from pregon.model.pipeline_figures import tidy_ms, tidy_text
 from pregon.spark.pipelines.causality import DUPLICATE
-from pregon.spark.pipelines.figures import tidy_ms, tidy_text
 from pregon.spark.pipelines.service_levels import UNACCEPTABLE, service_levels
 
 _PLOTTED_TOPICS = 6

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from pregon.model.pipeline_figures import Hour, ServiceLevelsFigures, TrafficFigures
 from pregon.plots import LINES_MAX, Axis, Line, Mark, Plot, draw
-from pregon.spark.pipelines.figures import Hour, ServiceLevelsFigures, TrafficFigures
 from pregon.spark.report.words import LANGUAGES, Both
 
 _NAME_CHARACTERS_MAX = 28

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pregon.spark.pipelines.figures import (
+from pregon.model.pipeline_figures import (
     CAUSALITY,
     PARTS_SUM,
     RECONCILIATION,

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from pregon.spark.pipelines.figures import (
+from pregon.model.pipeline_figures import (
     ARCHIVE,
     CAUSALITY,
     DELIVERIES,
@@ -27,7 +27,7 @@ from pregon.spark.pipelines.figures import (
     TRAFFIC,
     Figures,
 )
-from pregon.spark.pipelines.results import Made
+from pregon.model.pipeline_results import Made
 from pregon.spark.report.checking import causality, reconciliation
 from pregon.spark.report.section import Section, missing
 from pregon.spark.report.serving import deliveries, service_levels

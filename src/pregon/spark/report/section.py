@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pregon.spark.pipelines.results import Made
+from pregon.model.pipeline_results import Made
 from pregon.spark.report.words import STEP_NAMES, Both, both, instant, number
 
 GOOD, BAD, PLAIN = "good", "bad", "plain"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pregon.spark.pipelines.figures import DELIVERIES, SERVICE_LEVELS, DeliveriesFigures, ServiceLevelsFigures
+from pregon.model.pipeline_figures import DELIVERIES, SERVICE_LEVELS, DeliveriesFigures, ServiceLevelsFigures
 from pregon.spark.report import tables as t
 from pregon.spark.report.charts import latency_chart
 from pregon.spark.report.section import BAD, GOOD, PLAIN, Section, folded, paragraph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pregon.spark.pipelines.figures import ARCHIVE, TRAFFIC, Archived, ArchiveFigures, TrafficFigures
+from pregon.model.pipeline_figures import ARCHIVE, TRAFFIC, Archived, ArchiveFigures, TrafficFigures
 from pregon.spark.report import tables as t
 from pregon.spark.report.charts import traffic_chart
 from pregon.spark.report.section import GOOD, PLAIN, Section, paragraph
