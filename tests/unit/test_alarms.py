@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -118,6 +119,22 @@ def test_a_disabled_subscriber_is_told_of_and_fails_no_more() -> None:
 
     assert [(one.kind, one.topic, one.reason) for one in told] == [(DISABLED, "", "HTTP 410 Gone")]
     assert later == []
+
+
+def test_a_paused_subscription_fails_no_more_and_what_was_told_of_it_recovers_when_it_is_pushed_again() -> None:
+    alarms, told_of = Alarms(), Alarms()
+    fail(alarms, NOW_US)
+    fail(told_of, NOW_US)
+    told_of.passed(NOW_US + GRACE_US)
+    paused = [replace(backlog(1, failing_since_us=NOW_US), paused=True)]
+
+    untold = alarms.looked(paused, NOW_US + HOUR_US - 1)
+    told_of.looked(paused, NOW_US + HOUR_US - 1)
+    restarted = Alarms().looked(paused, NOW_US + HOUR_US)
+    recovered = deliver(told_of, NOW_US + HOUR_US)
+
+    assert (untold, alarms.failing, restarted) == ([], {}, [])
+    assert kinds(recovered) == [RECOVERED]
 
 
 def test_a_deleted_subscription_is_told_of_no_more() -> None:

@@ -161,6 +161,38 @@ def test_what_waits_is_shown_for_each_subscription() -> None:
     assert found["pregon_subscriptions_failing", ()] == 1
 
 
+def test_a_paused_subscription_is_shown_as_that_and_does_not_fail() -> None:
+    known = [
+        backlog(pending=7, failing_since_us=NOW_US - 5, paused=True),
+        backlog("births", pending=7, failing_since_us=NOW_US - 5),
+        backlog("births", "city", mode="pull", paused=True),
+    ]
+
+    found = series_of(render_series(known, Figures(), NOW_US))
+
+    paused, other, pulling = ("deaths", "bank"), ("births", "bank"), ("births", "city")
+    assert [found["pregon_subscription_paused", names] for names in (paused, other)] == [1, 0]
+    assert [found["pregon_subscription_failing", names] for names in (paused, other)] == [0, 1]
+    assert ("pregon_subscription_paused", pulling) not in found
+    assert found["pregon_subscriptions_failing", ()] == 1
+
+
+def test_one_that_is_paused_hides_none_that_fails_among_those_shown_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "BACKLOGS_SHOWN_MAX", 1)
+    failing = {"failing_since_us": NOW_US - 5, "pending": 1}
+    known = [
+        backlog(subscriber="worst", failing_since_us=NOW_US - 5, pending=9),
+        backlog(subscriber="failing", **failing),
+        backlog(subscriber="paused", paused=True, **failing),
+    ]
+
+    some = series_of(render_series(known, Figures(), NOW_US))
+    all_ = series_of(render_series([known[0], known[2]], Figures(), NOW_US))
+
+    assert [one["pregon_subscription_paused", (OTHERS, OTHERS)] for one in (some, all_)] == [0, 1]
+    assert [one["pregon_subscription_failing", (OTHERS, OTHERS)] for one in (some, all_)] == [1, 0]
+
+
 def test_with_too_many_backlogs_the_worst_are_shown_and_the_rest_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "BACKLOGS_SHOWN_MAX", 2)
     known = [backlog(subscriber=f"s{number}", pending=number, parked=1) for number in range(5)]

@@ -211,6 +211,7 @@ def _age_s(backlog: Backlog, now_us: int) -> float:
 
 def _together(backlogs: Sequence[Backlog]) -> Backlog:
     """The backlogs that are not shown apart, as one."""
+    pushed = [one for one in backlogs if one.mode == PUSH]
     return Backlog(
         topic=OTHERS,
         subscriber=OTHERS,
@@ -218,9 +219,10 @@ def _together(backlogs: Sequence[Backlog]) -> Backlog:
         oldest_pending_us=min((one.oldest_pending_us for one in backlogs if one.oldest_pending_us), default=0),
         parked=sum(one.parked for one in backlogs),
         failing_since_us=max(one.failing_since_us if one.is_failing else 0 for one in backlogs),
-        enabled=all(one.enabled for one in backlogs if one.mode == PUSH),
+        enabled=all(one.enabled for one in pushed),
         mode=PUSH,
-        paused=any(one.paused for one in backlogs if one.mode == PUSH),
+        # Not if only some are: one that fails among the others would be hidden.
+        paused=bool(pushed) and all(one.paused for one in pushed),
     )
 
 
