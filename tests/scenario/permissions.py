@@ -162,6 +162,7 @@ ROUTES: dict[str, Asked] = {
     "POST /v1/subscribers/{subscriber}/secrets": Asked(ADMINS, {}, spoils=True),
     "GET /v1/subscribers/{subscriber}/secrets": Asked(ADMINS),
     "DELETE /v1/subscribers/{subscriber}/secrets/{secret}": Asked(ADMINS, spoils=True),
+    "POST /v1/subscribers/{subscriber}/test": Asked(OPERATORS, {}),
     f"GET {_SETTLE}/push": Asked(RECEIVER | READERS),
     "POST /v1/tokens": Asked(ADMINS, {"name": "{token}", "scopes": ["read"]}, spoils=True),
     "GET /v1/tokens": Asked(ADMINS),

@@ -54,6 +54,43 @@ def push_to(hub: HubProcess, receiver: Receiver, topic: str, *options: str) -> N
     ask(hub, "subscription", "create", topic, topic)
 
 
+# Tests of web services.
+
+
+def test_a_web_service_is_tested_and_what_went_over_the_wire_is_shown(
+    hub: HubProcess, topic: str, receiver: Receiver, tmp_path: Path
+) -> None:
+    ask(hub, "subscriber", "create", topic, "--endpoint", receiver.url, "--format", "raw")
+    (tmp_path / "body").write_bytes(b"\xff\x00")
+    receiver.reply = Reply(200, body=b"bien\x1b[2J")
+
+    said = run("subscriber", "test", topic, "--body", "hola", "--content-type", "text/plain", hub=hub.url)
+    row = ask(hub, "subscriber", "test", topic, "--body", f"@{tmp_path / 'body'}", "--topic", "fallecidos")
+
+    assert said.status == 0, said.err
+    assert "> Pregon-Test: true" in said.out
+    assert "> hola" in said.out
+    assert "< HTTP 200" in said.out
+    assert "bien" in said.out
+    assert "\x1b[2J" not in said.out
+    assert "delivered: HTTP 200 OK" in said.out
+    assert (row["request"]["base64"], row["outcome"]) == ("/wA=", "delivered")
+    assert {"name": "Pregon-Topic", "value": "fallecidos"} in row["request"]["headers"]
+
+
+def test_a_test_that_fails_ends_with_1(hub: HubProcess, topic: str, receiver: Receiver) -> None:
+    ask(hub, "subscriber", "create", topic, "--endpoint", receiver.url)
+    receiver.reply = Reply(503)
+
+    said = run("subscriber", "test", topic, hub=hub.url)
+    nobody = run("subscriber", "test", "nobody", "--json", hub=hub.url)
+    no_file = refused(hub, "subscriber", "test", topic, "--body", "@/no/such/file")
+
+    assert said.status == 1
+    assert "unreachable: HTTP 503 Service Unavailable" in said.out
+    assert (nobody.error["code"], no_file) == ("not_found", "bad_request")
+
+
 # Subscribers.
 
 

@@ -51,6 +51,19 @@ def test_a_message_says_why_a_filter_wanted_it(one: Any, topic: str) -> None:
     assert (account.accepted, account.acknowledged, account.filtered, account.pending) == (4, 2, 2, 0)
 
 
+def test_a_web_service_is_tested(one: Any, topic: str) -> None:
+    one.create("subscriber", name=topic, endpoint="https://bps.invalid/novedades", format="raw")
+
+    shown = one.rehearse(topic, text="hola", content_type="text/plain")
+
+    assert (shown["outcome"], shown["answer"]["status"]) == ("unreachable", None)
+    assert (shown["request"]["request_line"], shown["request"]["text"]) == ("POST /novedades HTTP/1.1", "hola")
+    with pytest.raises(NotFound):
+        one.rehearse("nobody")
+    with pytest.raises(BadRequest):
+        one.rehearse(topic, colour="red")
+
+
 def test_a_subscriber_is_made_and_changed_with_how_to_push_to_it(one: Any, topic: str) -> None:
     push = {"time_limit_ms": 500, "parallel": 3}
     made = one.create("subscriber", name=topic, mode="push", endpoint="https://bps.example/", push=push)
