@@ -20,7 +20,7 @@ _BODY = "'Pepe Gómez'"
 
 
 def greet(addresses: dict[str, str], settings: Settings, *, is_open: bool, link: str | None = None) -> None:
-    """Say what to do next; `link` is the secret with which the first administrator enters the pages, if there is none."""
+    """Say what to do next; `link` is the secret that lets the first administrator in, if there is none yet."""
     out = console()
     out.print(
         tell(

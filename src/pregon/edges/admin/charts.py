@@ -18,9 +18,9 @@ from markupsafe import Markup, escape
 from pregon.edges.admin.formats import instant, short_number
 from pregon.plots import even_ticks
 
-_WIDTH, _HEIGHT = 640.0, 200.0
+_WIDTH, _HEIGHT = 460.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 10.0, 24.0
-_TIME_LABELS = 6
+_TIME_LABEL_WIDTH = 75.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Chart:
 
     def _labelled(self) -> list[int]:
         count = len(self.times_us)
-        step = max(1, count // _TIME_LABELS)
+        step = max(1, round(count * _TIME_LABEL_WIDTH / _WIDTH))
         return list(range(step // 2, count, step)) if count > 1 else []
 
     def _time(self, index: int) -> str:

@@ -27,6 +27,7 @@ from pregon.store.catalog_search import ListQuery, SubscriptionRow
 _KEPT_MS = 1_500.0
 _KEPT_MAX = 64
 _ROWS = 8
+_SPAN_S_MIN = 5.0
 GOOD, WARN, BAD, PLAIN = "good", "warn", "bad", "plain"
 
 
@@ -121,7 +122,9 @@ def _charts(visit: Visit) -> list[tuple[Any, Chart]]:
     """What flowed, how long it took, and what waited."""
     say, points = visit.say, visit.desk.activity.series(_span(visit))
     times_us = [one.at_us for one in points]
-    seconds = max(1.0, (times_us[1] - times_us[0]) / 1e6) if len(times_us) > 1 else 60.0
+    step_s = (times_us[1] - times_us[0]) / 1e6
+    # The last stretch is not over yet: what came in it came in less time.
+    spans_s = [step_s] * (len(points) - 1) + [min(step_s, max(_SPAN_S_MIN, (visit.now_us - times_us[-1]) / 1e6))]
 
     def chart(label: str, lines: list[Series], **more: Any) -> tuple[Any, Chart]:
         return say(label), Chart(say(label), lines, times_us, visit.zone, **more)
@@ -130,8 +133,10 @@ def _charts(visit: Visit) -> list[tuple[Any, Chart]]:
         chart(
             "Messages a second",
             [
-                Series(say("in"), "first", [one.accepted / seconds for one in points]),
-                Series(say("out"), "second", [one.out / seconds for one in points]),
+                Series(
+                    say("in"), "first", [one.accepted / span_s for one, span_s in zip(points, spans_s, strict=True)]
+                ),
+                Series(say("out"), "second", [one.out / span_s for one, span_s in zip(points, spans_s, strict=True)]),
             ],
             write=short_number,
         ),
@@ -145,6 +150,7 @@ def _charts(visit: Visit) -> list[tuple[Any, Chart]]:
             write=duration,
             is_filled=False,
         ),
+        chart("Pushes that failed", [Series(say("failed"), "first", [one.failed for one in points])]),
         chart("Messages that wait", [Series(say("waiting"), "first", [one.pending for one in points])]),
     ]
 
