@@ -253,3 +253,7 @@ AUDIT_DETAIL_BYTES_MAX = 16 * KIB
 """What an entry of the audit says of what was asked for; longer values are left out of it."""
 ADMIN_PAGES_AT_ONCE_MAX = 64
 """Administration pages that are made, or wait to be made, at once."""
+ADMIN_EXPORT_ROWS_MAX = 1_000_000
+"""Traces in one file that is made of a search in the administration pages: the newest ones."""
+ADMIN_BODY_SHOWN_CHARACTERS_MAX = 64 * KIB
+"""What an administration page shows of the body of a message; the whole of it can be downloaded."""
