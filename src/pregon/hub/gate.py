@@ -16,6 +16,7 @@ from pregon.errors import TooLarge
 from pregon.hub import private_topics
 from pregon.hub.auditing import Note, note_of, spans_of
 from pregon.hub.catalogue_gate import CatalogueGate
+from pregon.hub.handling_gate import HandlingGate
 from pregon.hub.hiding import hide
 from pregon.hub.hub import Hub
 from pregon.hub.list_gate import ListGate
@@ -44,6 +45,7 @@ class Gate(CatalogueGate):
         self._keyring = hub.keyring
         self.tables = TableGate(hub)
         self.lists = ListGate(hub)
+        self.handling = HandlingGate(hub)
         self.people = People(hub)
 
     def identify(self, presented: str, *, is_counted: bool = True) -> Caller:

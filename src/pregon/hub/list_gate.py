@@ -14,6 +14,7 @@ from pregon.security.callers import Caller
 from pregon.security.keys import READ
 from pregon.store import catalog_search
 from pregon.store.catalog_search import ListQuery, ProducerRow, SubscriberRow, SubscriptionRow, TopicRow
+from pregon.store.exceptions import ExpiredRow, ParkedPage, ParkedQuery, search_expired, search_parked
 from pregon.store.ticket import Ticket
 
 Row = TypeVar("Row")
@@ -41,10 +42,24 @@ class ListGate:
         """Subscriptions, and how they go."""
         return self._search(caller, query, catalog_search.search_subscriptions)
 
+    def parked(self, caller: Caller, query: ParkedQuery) -> Ticket[ParkedPage]:
+        """What is set aside, in all subscriptions, newest first."""
+        self._hub.keyring.rules.require(caller, READ)
+        wanted = msgspec.structs.replace(query, without_prefix=_hidden_from(caller))
+        return self._hub.read(lambda connection: search_parked(connection, wanted))
+
+    def expired(self, caller: Caller, query: ListQuery) -> Ticket[list[ExpiredRow]]:
+        """What was given up and is still in the log, by subscription."""
+        return self._search(caller, query, search_expired)
+
     def _search(
         self, caller: Caller, query: ListQuery, search: Callable[[Connection, ListQuery], list[Row]]
     ) -> Ticket[list[Row]]:
         self._hub.keyring.rules.require(caller, READ)
-        hidden = "" if private_topics.may_see_private(caller) else private_topics.PREFIX
-        wanted = msgspec.structs.replace(query, without_prefix=hidden)
+        wanted = msgspec.structs.replace(query, without_prefix=_hidden_from(caller))
         return self._hub.read(lambda connection: search(connection, wanted))
+
+
+def _hidden_from(caller: Caller) -> str:
+    """With what the topics begin that the caller may not see; empty for who may see all."""
+    return "" if private_topics.may_see_private(caller) else private_topics.PREFIX
