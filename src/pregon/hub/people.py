@@ -199,6 +199,11 @@ class People:
             raise BadRequest(f"the name that the identity provider says has 1 to {_NAME_CHARACTERS_MAX} characters")
         return self._let_in(name, role, OIDC, address, _nothing)
 
+    def refuse_by_provider(self, name: str = "", address: str = "") -> None:
+        """Write down that somebody whom an identity provider has sent was not let in; who, if it is known."""
+        who = name_of_caller(name, OIDC) if name else ""
+        self._note_refusal(who, name, {"source": OIDC}, address)
+
     def find_session(self, token: str, *, is_active: bool = True) -> Session | None:
         """Who shows this token, if still in. `is_active=False`: a page that asks by itself keeps nobody in."""
         if not 0 < len(token) <= 100 or not token.isascii():
@@ -325,11 +330,13 @@ class People:
 
     def _note_failure(self, kept: KeptAdministrator | None, address: str) -> None:
         """Somebody did not get in. A name that nobody has is not written down: people type passwords there."""
-        if not self._door.may_audit_failure():
-            return
-        said = {"address": address[:100]} if address else {}
-        note = Note("", ENTER_FAILED, SESSION, kept.known.name if kept else "", said)
-        self._carry_out(lambda transaction: write_note(transaction, note))
+        self._note_refusal("", kept.known.name if kept else "", {}, address)
+
+    def _note_refusal(self, who: str, name: str, said: dict[str, str], address: str) -> None:
+        if self._door.may_audit_failure():
+            told = {**said, **({"address": address[:100]} if address else {})}
+            note = Note(who, ENTER_FAILED, SESSION, name, told)
+            self._carry_out(lambda transaction: write_note(transaction, note))
 
 
 def _nothing(_transaction: Transaction) -> None:

@@ -1,19 +1,20 @@
-"""Fetch a small document over the network, safely: what an identity provider publishes of itself.
+"""Fetch a small document over the network, safely: what an identity provider publishes of itself, or answers.
 
 Promises: what is fetched comes over https, or from this machine, or is a file of the operator; redirections lead
-only to https; it never passes its limit of size or time.
+only to https, and none is followed by what is sent; it never passes its limit of size or time.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from http.client import HTTPException, HTTPMessage
 from io import BufferedIOBase
 from pathlib import Path
 from typing import IO
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from pregon.clock import monotonic_ms
 from pregon.version import __version__
@@ -21,6 +22,7 @@ from pregon.version import __version__
 _FETCH_S_MAX = 5.0
 """How long a server may be silent, and about how long a whole document may take."""
 _CHUNK_BYTES = 64 * 1024
+_HEADERS = {"Accept": "application/json", "User-Agent": f"pregon/{__version__}"}
 
 
 def is_safe_url(url: str) -> bool:
@@ -44,17 +46,41 @@ def fetch_safely(address: str, bytes_max: int) -> bytes:
                 return _read_bounded(file, bytes_max)
         if not is_safe_url(address):
             raise OSError("it must be https, or http on this machine")
-        # What is on this machine is not to be asked of a proxy elsewhere.
-        is_near = _is_this_machine(urlsplit(address).hostname or "")
-        opener = build_opener(_RedirectsToHttps, ProxyHandler({} if is_near else None))
-        request = Request(address, headers={"Accept": "application/json", "User-Agent": f"pregon/{__version__}"})
-        with opener.open(request, timeout=_FETCH_S_MAX) as response:
+        opener = _make_opener(address, _RedirectsToHttps)
+        with opener.open(Request(address, headers=_HEADERS), timeout=_FETCH_S_MAX) as response:
             return _read_bounded(response, bytes_max)
     except HTTPError as error:
         error.close()
         raise OSError(f"{address} answered {error.code} {error.reason}") from error
     except (OSError, HTTPException, ValueError) as error:
         raise OSError(f"{address} cannot be fetched: {error}") from error
+
+
+def post_safely(address: str, body: bytes, headers: Mapping[str, str], bytes_max: int) -> tuple[int, bytes]:
+    """What a safe URL answers to what it is sent: the status, whichever it is, and the body; raises OSError."""
+    try:
+        if not is_safe_url(address):
+            raise OSError("it must be https, or http on this machine")
+        request = Request(address, body, {**_HEADERS, **headers}, method="POST")
+        try:
+            response = _make_opener(address, _NoRedirects).open(request, timeout=_FETCH_S_MAX)
+        except HTTPError as error:
+            response = error  # An answer like any other here: it says why not.
+        with response:
+            return response.status, _read_bounded(response, bytes_max)
+    except (OSError, HTTPException, ValueError) as error:
+        raise OSError(f"{address} did not answer: {error}") from error
+
+
+def _make_opener(address: str, redirects: type[HTTPRedirectHandler]) -> OpenerDirector:
+    # What is on this machine is not to be asked of a proxy elsewhere.
+    is_near = _is_this_machine(urlsplit(address).hostname or "")
+    return build_opener(redirects, ProxyHandler({} if is_near else None))
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """None: what is sent may be a secret, and is for nobody else."""
 
 
 class _RedirectsToHttps(HTTPRedirectHandler):

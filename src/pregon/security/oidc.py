@@ -27,24 +27,12 @@ import msgspec
 
 from pregon import clock
 from pregon.errors import KeysUnavailable, SettingsInvalid, Unauthorized
-from pregon.limits import BEARER_BYTES_MAX, OIDC_KEYS_BYTES_MAX, OIDC_KEYS_MAX
+from pregon.limits import BEARER_BYTES_MAX, OIDC_KEYS_BYTES_MAX
 from pregon.security.fetching import fetch_safely, is_safe_url
+from pregon.security.issuer import ALGORITHMS, Key, discover, read_keys, require_endpoint
 
 log = logging.getLogger("pregon.security")
 
-_FITTING = {
-    ("RSA", ""): frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"}),
-    ("EC", "P-256"): frozenset({"ES256"}),
-    ("EC", "P-384"): frozenset({"ES384"}),
-    ("EC", "P-521"): frozenset({"ES512"}),
-    ("OKP", "Ed25519"): frozenset({"EdDSA"}),
-    ("OKP", "Ed448"): frozenset({"EdDSA"}),
-}
-"""The algorithms of each type of key and curve; what is not here, such as a shared secret, verifies nothing."""
-_ALGORITHMS = frozenset().union(*_FITTING.values())
-_PUBLIC_MEMBERS = ("kty", "crv", "n", "e", "x", "y")
-_RSA_BITS_MIN = 2_048
-"""Shorter RSA keys can be broken."""
 _SIGNATURES = jwt.PyJWS()
 _LEEWAY_S_MAX = 600
 _FETCH_EVERY_MS = 600_000.0
@@ -105,15 +93,9 @@ class _Payload(msgspec.Struct):
     iat: int | float = 0
 
 
-class _Key(NamedTuple):
-    kid: str | None
-    algorithms: frozenset[str]
-    public: Any
-
-
 class _Keyring(NamedTuple):
     document: bytes
-    keys: list[_Key]
+    keys: list[Key]
     accepted: dict[bytes, Claims]
     """By the token's digest. They are kept beside the keys they were checked with, to be forgotten with them."""
 
@@ -188,25 +170,44 @@ class OidcVerifier:
 
         Raises Unauthorized, which says why, and KeysUnavailable when the issuer's keys have never been fetched.
         """
-        if not 0 < len(token) <= BEARER_BYTES_MAX or not token.isascii():
-            raise Unauthorized(f"a token is 1 to {BEARER_BYTES_MAX} ASCII characters")
+        keyring, now_us = self._require_keyring(token), self._wall_us()
         digest = hashlib.sha256(token.encode()).digest()
-        keyring, now_us = self._keyring, self._wall_us()
-        if keyring is None:
-            _read_header(token)  # What is no token at all is refused even now: trying again would not help it.
-            raise KeysUnavailable("the identity provider's keys have not been fetched yet: try again later")
         claims = keyring.accepted.get(digest)
         if claims is None:
-            key = self._require_key(keyring, _read_header(token))
-            claims = _read_claims(_check_signature(token, key), self._options, now_us)
-        if now_us >= claims.expires_us + self._options.leeway_s * 1_000_000:
-            raise Unauthorized("the token has expired: get a new one from the identity provider")
+            claims = _read_claims(self._read_signed(keyring, token), self._options, now_us)
+        self._require_unexpired(claims, now_us)
         keyring.accepted[digest] = claims
         if len(keyring.accepted) > _REMEMBERED_MAX:
             keyring.accepted.clear()
         return claims
 
-    def _require_key(self, keyring: _Keyring, header: _Header) -> _Key:
+    def read_once(self, token: str) -> dict[str, Any]:
+        """All that an acceptable token says, for who wants more than `verify` tells; it is not remembered.
+
+        Raises like `verify`.
+        """
+        keyring, now_us = self._require_keyring(token), self._wall_us()
+        signed = self._read_signed(keyring, token)
+        self._require_unexpired(_read_claims(signed, self._options, now_us), now_us)
+        return signed
+
+    def _require_keyring(self, token: str) -> _Keyring:
+        if not 0 < len(token) <= BEARER_BYTES_MAX or not token.isascii():
+            raise Unauthorized(f"a token is 1 to {BEARER_BYTES_MAX} ASCII characters")
+        keyring = self._keyring
+        if keyring is None:
+            _read_header(token)  # What is no token at all is refused even now: trying again would not help it.
+            raise KeysUnavailable("the identity provider's keys have not been fetched yet: try again later")
+        return keyring
+
+    def _read_signed(self, keyring: _Keyring, token: str) -> dict[str, Any]:
+        return _check_signature(token, self._require_key(keyring, _read_header(token)))
+
+    def _require_unexpired(self, claims: Claims, now_us: int) -> None:
+        if now_us >= claims.expires_us + self._options.leeway_s * 1_000_000:
+            raise Unauthorized("the token has expired: get a new one from the identity provider")
+
+    def _require_key(self, keyring: _Keyring, header: _Header) -> Key:
         named = [key for key in keyring.keys if header.kid in (key.kid, None)]
         if not named:
             with self._changed:
@@ -239,7 +240,7 @@ class OidcVerifier:
         try:
             document = self._fetch(self._options.keys or self._discover())
             if self._keyring is None or self._keyring.document != document:
-                self._keyring = _Keyring(document, _read_keys(document), {})
+                self._keyring = _Keyring(document, read_keys(document), {})
         except Exception as error:  # The top of the thread's loop: whatever it was, it is tried again.
             failure = error
         self._note(failure)
@@ -259,49 +260,7 @@ class OidcVerifier:
 
     def _discover(self) -> str:
         """Where the issuer says that its keys are."""
-        issuer = self._options.issuer
-        found = _decode(self._fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
-        if found.get("issuer") != issuer:
-            raise KeysUnavailable("the discovery document is of another issuer: write the issuer exactly as it does")
-        address = str(found.get("jwks_uri", ""))
-        # A file, or what listens only on this machine, is not for an issuer across the network to point at.
-        if not is_safe_url(address) or not address.startswith(("https:", issuer.partition("/")[0])):
-            raise KeysUnavailable("the discovery document has the keys where they cannot be fetched safely")
-        return address
-
-
-def _decode(document: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(document, type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise KeysUnavailable(f"the identity provider's document cannot be read: {error}") from error
-
-
-def _read_keys(document: bytes) -> list[_Key]:
-    """The keys of a JWKS that can verify tokens; raises KeysUnavailable if there is none."""
-    entries = _decode(document).get("keys")
-    if not isinstance(entries, list) or len(entries) > OIDC_KEYS_MAX:
-        raise KeysUnavailable(f"the identity provider's keys must be a list of at most {OIDC_KEYS_MAX}")
-    keys = [key for entry in entries if (key := _find_key(entry))]
-    if not keys:
-        raise KeysUnavailable("the identity provider has no key that can verify a token")
-    return keys
-
-
-def _find_key(entry: Any) -> _Key | None:
-    """The key of a JWKS entry; None if it is no public key, is not for signatures, is too weak or is no entry."""
-    try:
-        algorithms = _FITTING.get((entry["kty"], entry.get("crv", "")), frozenset())
-        if "alg" in entry:
-            algorithms &= {entry["alg"]}
-        if not algorithms or entry.get("use", "sig") != "sig" or "verify" not in entry.get("key_ops", ["verify"]):
-            return None
-        members = {name: entry[name] for name in _PUBLIC_MEMBERS if name in entry}
-        public = jwt.PyJWK(members, algorithm=min(algorithms)).key
-    except (jwt.PyJWTError, KeyError, TypeError, ValueError):
-        return None  # A strange entry must not spoil the others.
-    is_weak = entry["kty"] == "RSA" and public.key_size < _RSA_BITS_MIN
-    return None if is_weak else _Key(entry.get("kid"), algorithms, public)
+        return require_endpoint(discover(self._options.issuer, self._fetch), "jwks_uri", "keys")
 
 
 def _read_header(token: str) -> _Header:
@@ -311,14 +270,14 @@ def _read_header(token: str) -> _Header:
         header = msgspec.convert(raw, _Header)
     except (jwt.PyJWTError, msgspec.ValidationError, ValueError, RecursionError) as error:
         raise Unauthorized("the token is not a well-formed JWT") from error
-    if header.alg not in _ALGORITHMS:
+    if header.alg not in ALGORITHMS:
         raise Unauthorized("the token's algorithm is not accepted: the identity provider must sign with RSA, EC or Ed")
     if "crit" in raw or "b64" in raw:
         raise Unauthorized("the token asks for an extension that is not understood here")
     return header
 
 
-def _check_signature(token: str, key: _Key) -> dict[str, Any]:
+def _check_signature(token: str, key: Key) -> dict[str, Any]:
     """The claims of the token, if this key signed them."""
     try:
         payload = _SIGNATURES.decode(token, key.public, algorithms=sorted(key.algorithms))

@@ -29,6 +29,11 @@ def scopes_of_role(role: str) -> frozenset[str]:
     return scopes_of((_SCOPES[role],)) if role in _SCOPES else frozenset()
 
 
+def role_of_scopes(scopes: frozenset[str]) -> str | None:
+    """The highest role whose scope is among these; None if there is none."""
+    return next((role for role in (ADMINISTRATOR, OPERATOR, READER) if _SCOPES[role] in scopes), None)
+
+
 def name_of_caller(name: str, source: str) -> str:
     """How the gate and the audit call a person of the pages."""
     return f"{'oidc' if source == OIDC else 'administrator'} {name}"

@@ -47,6 +47,7 @@ from pregon.hub.keyring import Keyring
 from pregon.hub.options import HubOptions
 from pregon.model.catalog import is_http_url
 from pregon.security.callers import Rules
+from pregon.server.people_provider import make_provider
 from pregon.server.services_joined import JoinedServices, Place
 from pregon.settings import Settings, is_reachable_elsewhere, parse_host_port
 from pregon.store.backlogs import read_backlogs
@@ -204,6 +205,7 @@ class Server:
             dispatcher.services = self.services.desk if self.services else None
             self.groups = dispatcher.groups = GroupsDesk(self.gate)
             self._admin: MountedAdmin | None = None
+            self._provider = make_provider(settings)
             self.http = self._make_http(dispatcher) if settings.http else None
             undo.pop_all()
 
@@ -229,6 +231,7 @@ class Server:
             status_of=status_of,
             services=self.services.desk if self.services else None,
             groups=self.groups,
+            provider=self._provider,
         )
 
     def start(self) -> None:
@@ -287,6 +290,8 @@ class Server:
         for door in (self.ingest, self.http):
             if door is not None:
                 door.stop()
+        if self._provider is not None:
+            self._provider.stop()
         if self._admin is not None:
             self._admin.stop()
         if self._verifier is not None:

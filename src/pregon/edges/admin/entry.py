@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pregon.edges.admin.exchange import AdminAnswer
+from pregon.edges.admin.problems import Explained
 from pregon.edges.admin.routes import NOBODY, Page
 from pregon.edges.admin.visit import LANGUAGE, SESSION, THEME, THEMES, Visit
 from pregon.edges.admin.words import LANGUAGES
@@ -14,14 +15,17 @@ def show_entry(visit: Visit) -> AdminAnswer:
     """The page where one enters."""
     if visit.session is not None:
         return visit.go(visit.back())
-    return _entry(visit)
+    if visit.desk.provider is None and not visit.desk.people.has_any():
+        return visit.go("/admin/setup")
+    return draw_entry(visit)
 
 
-def _entry(visit: Visit, error: PregonError | None = None) -> AdminAnswer:
+def draw_entry(visit: Visit, status: int = 200, error: Explained | None = None) -> AdminAnswer:
+    """The same page, with why somebody was not let in."""
     return visit.page(
         "enter.html",
-        200 if error is None else visit.desk.status_of(error),
-        error=error and visit.explain(error),
+        status,
+        error=error,
         back=visit.back(),
         has_ended="ended" in visit.query,
         is_new=not visit.desk.people.has_any(),
@@ -34,7 +38,7 @@ def enter(visit: Visit) -> AdminAnswer:
     try:
         entered = visit.desk.people.enter(visit.field("name"), visit.text("password"), visit.request.address)
     except PregonError as error:
-        return _entry(visit, error)
+        return draw_entry(visit, visit.desk.status_of(error), visit.explain(error))
     visit.enter(entered)
     return visit.go(visit.back())
 
