@@ -118,11 +118,11 @@ class Visit:
 
     def numbers(self, name: str) -> list[int]:
         """All the fields of a name as numbers; raises BadRequest."""
-        return [_number(text) for text in self.form.get(name, [])]
+        return [parse_number(text) for text in self.form.get(name, [])]
 
     def number(self, name: str) -> int:
         """A field of the form as a number; raises BadRequest."""
-        return _number(self.field(name))
+        return parse_number(self.field(name))
 
     def is_checked(self, name: str) -> bool:
         """Whether a box of the form is checked."""
@@ -243,7 +243,8 @@ def _parse_fields(text: str) -> list[tuple[str, str]]:
         raise BadRequest("the form cannot be read, or has too many fields") from error
 
 
-def _number(text: str) -> int:
+def parse_number(text: str) -> int:
+    """What a person or an address gives as a number; raises BadRequest for what is none."""
     if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) > INTEGER_MAX:
         raise BadRequest(f"{text[:40]!r} is not a number: write 1, 2, 3 …")
     return int(text)

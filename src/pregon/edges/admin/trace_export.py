@@ -1,0 +1,155 @@
+"""The traces that a search finds as a file: CSV for spreadsheets, Parquet for everybody's tools.
+
+Both have the columns of the table `traces` (docs/reference/spark.md), newest first. The CSV is RFC 4180 in UTF-8 with a
+byte order mark, without which a spreadsheet takes á and ñ for other letters; its times are those of the viewer's zone
+with their distance from UTC, so that they read as on the page and mean the same everywhere. The Parquet has the very
+types of the table, times in UTC.
+
+Promises:
+- A file is made while it is sent, from one page of the search after the other; it is never in memory as a whole.
+- It has at most `ADMIN_EXPORT_ROWS_MAX` rows, the newest ones.
+- Who is made to leave meanwhile gets no more of it: the file then ends in the middle, and the browser says so.
+- No cell of the CSV is a formula: what begins like one has an apostrophe before it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pyarrow as pa
+
+from pregon import limits
+from pregon.edges.admin.exchange import AdminAnswer
+from pregon.edges.admin.formats import instant
+from pregon.edges.admin.trace_search import TraceSearch
+from pregon.edges.admin.visit import Visit
+from pregon.errors import Unauthorized
+from pregon.model.trace import Trace, TracePage, TraceQuery
+from pregon.store.trace_table import SCHEMA_TRACES
+
+_GROUP_ROWS = 20_000
+"""Rows of a row group of Parquet: some megabytes, and few enough groups."""
+_NOT_YET = b""
+"""A piece for which there is nothing to send yet: it lets other pages be made in between."""
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+COLUMNS = tuple(SCHEMA_TRACES.names)
+
+
+def export_csv(visit: Visit) -> AdminAnswer:
+    """The file for spreadsheets."""
+    return _download(visit, _write_csv(_pages(visit), visit.zone), "csv", "text/csv; charset=utf-8")
+
+
+def export_parquet(visit: Visit) -> AdminAnswer:
+    """The file for other tools."""
+    return _download(visit, _write_parquet(_pages(visit)), "parquet", "application/vnd.apache.parquet")
+
+
+def _download(visit: Visit, chunks: Iterator[bytes], ending: str, content_type: str) -> AdminAnswer:
+    name = f"traces-{instant(visit.now_us, visit.zone):%Y-%m-%d}.{ending}"
+    headers = [("content-disposition", f'attachment; filename="{name}"'), *visit.cookie_headers()]
+    return AdminAnswer(content_type=content_type, headers=headers, chunks=chunks)
+
+
+def _pages(visit: Visit) -> Iterator[TracePage]:
+    """All pages of the search, the first read at once, so that a question that makes no sense is answered as such."""
+    query = TraceSearch(visit).query(limits.LIST_ROWS_MAX, is_from_newest=True)
+    return _follow(visit, query, visit.desk.gate.traces(visit.caller, query).result())
+
+
+def _follow(visit: Visit, query: TraceQuery, page: TracePage) -> Iterator[TracePage]:
+    room = limits.ADMIN_EXPORT_ROWS_MAX
+    while True:
+        yield TracePage(page[:room], page.next)
+        room -= len(page)
+        if room <= 0 or not page.next:
+            return
+        visit.identify(is_active=False)
+        if visit.session is None:
+            raise Unauthorized("the session has ended: enter again, and take the file again")
+        query = msgspec.structs.replace(query, before=page.next)
+        page = visit.desk.gate.traces(visit.caller, query).result()
+
+
+def _write_csv(pages: Iterator[TracePage], zone: ZoneInfo) -> Iterator[bytes]:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    text.write("\N{BYTE ORDER MARK}")
+    writer.writerow(COLUMNS)
+    for page in pages:
+        writer.writerows(_cells(trace, zone) for trace in page)
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+
+
+def _cells(trace: Trace, zone: ZoneInfo) -> list[str | int]:
+    at = instant(trace.at_us, zone).isoformat(timespec="microseconds")
+    values = (at if name == "at" else getattr(trace, name) for name in COLUMNS)
+    return [_harmless(value) if isinstance(value, str) else value for value in values]
+
+
+def _harmless(text: str) -> str:
+    """The text, so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text.startswith(_FORMULAS) else text
+
+
+class _Sink(io.RawIOBase):
+    """A file of which what was written is taken away from its beginning."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written: list[bytes] = []
+        self._at = 0
+
+    def writable(self) -> bool:
+        """Yes."""
+        return True
+
+    def tell(self) -> int:
+        """How much was ever written."""
+        return self._at
+
+    def write(self, data: object) -> int:
+        """Keep a copy until it is taken: who writes uses the memory again."""
+        piece = bytes(memoryview(data))  # type: ignore[arg-type]
+        self._written.append(piece)
+        self._at += len(piece)
+        return len(piece)
+
+    def take(self) -> bytes:
+        """What was written since it was last taken."""
+        taken = b"".join(self._written)
+        self._written.clear()
+        return taken
+
+
+def _write_parquet(pages: Iterator[TracePage]) -> Iterator[bytes]:
+    # Imported here: it costs 50 ms that a start need not pay.
+    from pyarrow.parquet import ParquetWriter
+
+    sink, traces = _Sink(), list[Trace]()
+    with ParquetWriter(sink, SCHEMA_TRACES, compression="zstd") as writer:
+        for page in pages:
+            traces += page
+            if len(traces) >= _GROUP_ROWS:
+                writer.write_batch(_as_rows(traces), row_group_size=_GROUP_ROWS * 2)
+                traces.clear()
+                yield sink.take()
+            else:
+                yield _NOT_YET
+        if traces:
+            writer.write_batch(_as_rows(traces))
+    yield sink.take()
+
+
+def _as_rows(traces: list[Trace]) -> pa.RecordBatch:
+    columns = [
+        pa.array([getattr(one, "at_us" if field.name == "at" else field.name) for one in traces], field.type)
+        for field in SCHEMA_TRACES
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA_TRACES)
