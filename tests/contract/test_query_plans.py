@@ -13,9 +13,12 @@ from sqlalchemy import Connection
 
 from pregon import limits
 from pregon.hub.hub import Hub
+from pregon.model.administration import AuditQuery
 from pregon.model.trace import Trace, TraceQuery
 from pregon.store import trace_search
 from pregon.store.accounts import read_accounts
+from pregon.store.admin_sessions import find_session
+from pregon.store.audit import find_audit
 from pregon.store.catalog import find_id, may_publish
 from pregon.store.cursors import find_accounting, find_place, list_parked, places_of_topic, set_aside
 from pregon.store.dedupe import Session, SessionKey, find_published
@@ -49,6 +52,9 @@ QUESTIONS: dict[str, Callable[[Connection], object]] = {
     "rights": lambda c: may_publish(c, 1, 1),
     "traces as a table": lambda c: read_trace_rows(c, 2, 9),
     "accounting as a table": lambda c: read_accounts(c, 0, 1),
+    "audit of somebody": lambda c: find_audit(c, AuditQuery(who="token ana", action="update")),
+    "audit of one thing": lambda c: find_audit(c, AuditQuery(kind="topic", object=TOPIC, before=9)),
+    "who is in": lambda c: find_session(c, b"x" * 32),
     "batches of a session": lambda c: find_session_batches(c, TOPIC, "registry", "s"),
 }
 

@@ -80,7 +80,7 @@ def _rows_to_look_at(connection: Connection, query: AuditQuery) -> Subquery:
         where.append(audit.c.who == query.who)
     elif query.kind and query.object and not query.object.endswith("*"):
         where += [audit.c.kind == query.kind, audit.c.object == query.object]
-    return select(audit).where(*where).order_by(audit.c.id.desc()).limit(WALKED_ROWS_MAX).subquery()
+    return select(audit).where(*where).order_by(audit.c.id.desc()).limit(WALKED_ROWS_MAX).subquery("fitting")
 
 
 def _wanted(query: AuditQuery, rows: Subquery) -> list[ColumnElement[bool]]:
