@@ -135,6 +135,8 @@ def test_a_session_of_which_nothing_is_heard_expires(make_hub: MakeHub, open_pag
     hub = start_with_people(make_hub(admin_idle_minutes="1"))
     visitor = open_page("ana", "en")
     visitor.allow(REFUSED)
+    # The page goes on asking while the hub is down.
+    visitor.allow(r"htmx:|ERR_CONNECTION_REFUSED")
     ana = Administrator(visitor, hub).enter()
     ana.go()
     hub.stop()

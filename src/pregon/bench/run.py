@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from pregon.bench import doors, ours, push, trace_search
+from pregon.bench import admin_pages, doors, ours, push, trace_search
 from pregon.bench.groups import scenario as groups
 from pregon.bench.hub_process import HubProcess, disk_bytes
 from pregon.bench.peers import Peer, PeerFailed, PeerMissing, all_peers, find_servers, install_peers
@@ -215,6 +215,7 @@ SCENARIOS: dict[str, Callable[[Run], None]] = {
     "doors": doors.measure,
     "traces": trace_search.measure,
     "push": push.measure,
+    "admin": admin_pages.measure,
     "services": services.measure,
     "groups": groups.measure,
     "spark": spark,

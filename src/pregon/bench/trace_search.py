@@ -49,7 +49,7 @@ def measure(run: Run) -> None:
     try:
         migrate(database)
         with database.connect() as connection:
-            _fill(run, connection, count)
+            fill_traces(run, connection, count)
             _search(run, database, connection, count)
             _write(run, database, connection)
     finally:
@@ -128,7 +128,7 @@ def _size(connection: Connection) -> int:
     return int((pages - free) * size)
 
 
-def _fill(run: Run, connection: Connection, count: int) -> None:
+def fill_traces(run: Run, connection: Connection, count: int) -> None:
     """All rows, then the indexes: each built at once is quicker than kept up row by row."""
     driver = connection.connection.dbapi_connection
     assert driver is not None
