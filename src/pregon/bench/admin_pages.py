@@ -183,10 +183,14 @@ def _weigh_viewers(run: Run) -> None:
             with _viewers(browser):
                 return work(number)
 
-        rates = {
-            name: in_turns(ROUNDS, {"nobody looks": work, "twenty look": partial(watched, work)})
-            for name, work in (("batches of 500", batches), ("16 clients, one message at a time", singles))
+        works: dict[str, Callable[[int], float]] = {
+            "batches of 500": batches,
+            "16 clients, one message at a time": singles,
         }
+        rates: dict[str, dict[str, list[float]]] = {}
+        for name, work in works.items():
+            pair: dict[str, Callable[[int], float]] = {"nobody looks": work, "twenty look": partial(watched, work)}
+            rates[name] = in_turns(ROUNDS, pair)
     run.results["admin_viewers"] = rates
     rows = []
     for name, taken in rates.items():
