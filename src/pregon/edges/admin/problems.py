@@ -59,6 +59,8 @@ DONE = {
     "parked": "{n} set aside.",
     "unparked": "{n} will be delivered again.",
     "skipped": "{n} skipped.",
+    "given_up": "{n} given up: never delivered, unless they are replayed.",
+    "tried": "The hub tries at once: what happens is seen below.",
     "left": "You have left.",
     "password": "The password was changed.",
     "ended": "The other sessions were ended.",

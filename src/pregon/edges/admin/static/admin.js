@@ -14,15 +14,25 @@ setInterval(() => {
   if (!document.hidden) document.body.dispatchEvent(new CustomEvent("beat"));
 }, 3000);
 
+// A wait that is shown as a clock goes on between two beats.
+setInterval(() => {
+  for (const clock of document.querySelectorAll("[data-left-ms]")) {
+    const leftS = Math.round(Math.max(0, (clock.dataset.leftMs -= 1000)) / 1000);
+    const [hours, minutes, seconds] = [Math.floor(leftS / 3600), Math.floor(leftS / 60) % 60, leftS % 60];
+    const twoDigits = (count) => String(count).padStart(2, "0");
+    clock.textContent = hours ? `${hours}:${twoDigits(minutes)}:${twoDigits(seconds)}` : `${minutes}:${twoDigits(seconds)}`;
+  }
+}, 1000);
+
 // A live part that cannot be had says since when it is old.
 document.body.addEventListener("htmx:sendError", () => document.body.classList.add("stale"));
 document.body.addEventListener("htmx:afterOnLoad", () => document.body.classList.remove("stale"));
 // Do not take the place away from under somebody who is in it.
 document.body.addEventListener("htmx:beforeSwap", (event) => {
-  const at = event.detail.target;
-  if (at.dataset.live !== undefined && at.contains(document.activeElement) && document.activeElement.matches("input, select, textarea")) {
-    event.detail.shouldSwap = false;
-  }
+  const at = event.detail.target, active = document.activeElement;
+  if (at.dataset.live === undefined) return;
+  const isInIt = at.contains(active) && active.matches("input:not([type=checkbox]), select, textarea, :focus-visible");
+  if (isInIt || at.querySelector("input:checked")) event.detail.shouldSwap = false;
 });
 
 document.addEventListener("click", async (event) => {
