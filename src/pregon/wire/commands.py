@@ -218,10 +218,8 @@ class Traces(Request):
     query: dict[str, Any] = {}
 
 
-class Audit(Request):
+class Audit(Traces):
     """Search the audit. Answered with TraceRows, whose rows are entries of the audit."""
-
-    query: dict[str, Any] = {}
 
 
 class Story(Request):
@@ -333,7 +331,6 @@ ANSWER_DECODERS: dict[int, msgspec.msgpack.Decoder[Any]] = {
     int(command): msgspec.msgpack.Decoder(types[1]) for command, types in REQUESTS.items()
 }
 ERROR_DECODER = msgspec.msgpack.Decoder(Error)
-
 _encoder = msgspec.msgpack.Encoder()
 
 
