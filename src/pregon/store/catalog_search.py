@@ -36,7 +36,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0
     rows: int = 50
     topic: str = ""
-    """Of subscriptions: only of this topic."""
+    """Of subscriptions: only of this topic. Of producers: only those that were granted it."""
     subscriber: str = ""
     """Of subscriptions: only of this subscriber."""
     state: str = ""
@@ -155,6 +155,10 @@ def search_producers(connection: Connection, query: ListQuery) -> list[ProducerR
     statement = select(producer.c.name, _keys_of("producer", producer.c.name).label("keys")).where(
         *_contains(query, producer.c.name, producer.c.description)
     )
+    if query.topic:
+        granted = producer_topic.join(topic, topic.c.id == producer_topic.c.topic_id)
+        mine = select(producer_topic.c.producer_id).select_from(granted).where(topic.c.name == query.topic)
+        statement = statement.where(producer.c.id.in_(mine))
     rows = connection.execute(_paged(statement, query, columns, [producer.c.name])).all()
     return [ProducerRow(producer=catalog.list_producers(connection, "", 1, row.name)[0], keys=row.keys) for row in rows]
 
