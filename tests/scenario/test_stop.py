@@ -55,3 +55,13 @@ def test_a_hub_stopped_under_load_ends_at_once_with_everything_acknowledged(
     assert problems == []
     assert not thread.is_alive()
     assert not follower.is_alive()
+
+
+def test_a_hub_that_is_told_to_stop_many_times_at_once_stops(make_hub: MakeHub) -> None:
+    hub = make_hub().start()
+
+    for _ in range(200):
+        hub.running.send_signal(signal.SIGTERM)
+    status = hub.stop(deadline_s=10)
+
+    assert status == 0

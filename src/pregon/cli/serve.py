@@ -7,7 +7,7 @@ import os
 import resource
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ commands = typer.Typer()
 
 _SWITCH_INTERVAL_S = 0.00005
 _FILES_MAX = 65_536
+_LOOK_EVERY_S = 0.2
 
 Text = str | None
 Flag = bool | None
@@ -108,18 +109,33 @@ def run(settings: Settings) -> None:
         wait_for(stop)
 
 
-def listen_for_stop() -> threading.Event:
+class StopWanted:
+    """Whether the process was told to stop.
+
+    A plain flag: a signal's handler runs in the middle of whatever the main thread does, and another one in the middle
+    of that, so that a lock, as an Event has, could be waited for by the one who holds it.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self, *_: object) -> None:
+        """It was; as a signal's handler."""
+        self.is_set = True
+
+
+def listen_for_stop() -> StopWanted:
     """Set when the process is told to stop."""
-    stop = threading.Event()
+    stop = StopWanted()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, stop.set)
     return stop
 
 
-def wait_for(stop: threading.Event) -> None:
+def wait_for(stop: StopWanted) -> None:
     """Wait, in slices: a signal's handler only runs when the main thread comes back to the interpreter."""
-    while not stop.wait(0.2):
-        pass
+    while not stop.is_set:
+        time.sleep(_LOOK_EVERY_S)
 
 
 def allow_many_files() -> None:
