@@ -7,7 +7,6 @@ has ended is written. With `--json` every step, and every look at a stream, is a
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
@@ -21,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pregon.cli.output import console, printable, show_json, show_rows, tell
+from pregon.cli.serve import StopWanted
 from pregon.clock import monotonic_ms
 
 if TYPE_CHECKING:
@@ -171,16 +171,16 @@ def _progress_table(seen: list[Progress]) -> Table:
 @contextmanager
 def stopping_signals() -> Iterator[Callable[[], bool]]:
     """SIGTERM and Ctrl-C ask to stop; gives what says whether somebody did. The second Ctrl-C interrupts."""
-    asked = threading.Event()
+    asked = StopWanted()
 
     def ask(number: int, _frame: FrameType | None) -> None:
-        if asked.is_set() and number == signal.SIGINT:
+        if asked.is_set and number == signal.SIGINT:
             raise KeyboardInterrupt
         asked.set()
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked.is_set
+        yield lambda: asked.is_set
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,19 +50,17 @@ def proxy(
                 f"{address[:200]} is for one process, and a proxy is between processes: use tcp or ipc"
             )
     # Imported here, so that every other command starts without it.
-    from pregon.cli.serve import allow_many_files
+    from pregon.cli.serve import allow_many_files, listen_for_stop
     from pregon.patterns import Forwarder
 
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = listen_for_stop()
     allow_many_files()
     with Forwarder(kind, front, back, capture) as forwarder:
         _warn(forwarder)
         with reader_may_leave():
             _greet(kind, forwarder, as_json=as_json)
         # Waiting in slices: a signal's handler only runs when the main thread comes back to the interpreter.
-        while not stop.is_set():
+        while not stop.is_set:
             if forwarder.wait(_WAIT_S):
                 raise InternalError("the forwarder ended by itself: its log, on standard error, says why")
 
