@@ -103,7 +103,7 @@ def test_a_wrong_secret_is_a_failure_that_the_log_names(
         enter(provider, idp)
 
     assert refused.value.reason == FAILED
-    assert [record.message for record in caplog.records] == ["identity provider gives no token"]
+    assert [record.message for record in caplog.records] == ["somebody is not let in"]
     assert "another" not in caplog.text
 
 

@@ -85,6 +85,8 @@ class NotLetIn(Exception):
         self.reason = reason
         self.name = name
         """Who it is, if that is certain."""
+        self.back = "/admin"
+        """The page that they wanted, as far as that is known."""
 
 
 class Arrived(NamedTuple):
@@ -160,6 +162,15 @@ class Provider:
         begun = self._entries.take(answer.get("state", ""), browser, self._now_ms())
         if begun is None:
             raise NotLetIn(UNKNOWN_ENTRY, "no entry with this state was begun in this browser in the last ten minutes")
+        try:
+            return self._let_in(begun, answer)
+        except NotLetIn as refusal:
+            refusal.back = begun.back
+            if refusal.reason != DENIED:
+                log.warning("somebody is not let in", extra={"reason": refusal.reason, "detail": str(refusal)})
+            raise
+
+    def _let_in(self, begun: Begun, answer: Mapping[str, str]) -> Arrived:
         if "error" in answer:
             raise _refusal_of(answer["error"])
         code = answer.get("code", "")
@@ -232,8 +243,6 @@ class Provider:
             found = {}
         if status != 200:
             said = _known_error(str(found.get("error", "")))
-            # The client's id or secret may be wrong: that is for whoever administers, who reads the log.
-            log.warning("identity provider gives no token", extra={"status": status, "error": said})
             raise NotLetIn(FAILED, f"the identity provider gave no token: {status} {said}".rstrip())
         token = found.get("id_token")
         if not isinstance(token, str):
