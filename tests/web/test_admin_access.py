@@ -14,7 +14,7 @@ from .admin_people import Administrator, make_people
 from .conftest import OpenPage
 from .test_admin_entry import HOUSE, PLACES
 
-FORMS = ("topics/new", "producers/new", "subscribers/new", "subscriptions/new")
+FORMS = ("topics/-/new", "producers/-/new", "subscribers/-/new", "subscriptions/new")
 ONE_OF_EACH = (
     "topics/deaths",
     "topics/deaths/edit",
@@ -85,7 +85,7 @@ def test_one_comes_to_the_content_and_through_a_form_with_the_keyboard_alone(
     hub: HubProcess, open_page: OpenPage
 ) -> None:
     ana = Administrator(open_page("ana", "en"), hub).enter()
-    ana.go("topics/new")
+    ana.go("topics/-/new")
 
     ana.page.keyboard.press("Tab")
     expect(ana.page.locator(".skip")).to_be_focused()

@@ -87,7 +87,7 @@ def test_a_reader_sees_every_page_and_changes_nothing(hub: HubProcess, open_page
         path: httpx.post(
             f"{rita.base}/{path}", data={"csrf": mark, "confirm": "read-only"}, cookies=cookies
         ).status_code
-        for path in ("topics/read-only/delete", "topics/read-only/disable", "topics", "people", "parked/unpark")
+        for path in ("topics/read-only/delete", "topics/read-only/disable", "topics/-/new", "parked/settle")
     }
 
     # One's own password and sessions are the only things that a reader has.
@@ -104,10 +104,10 @@ def test_a_form_of_another_page_changes_nothing(hub: HubProcess, open_page: Open
     cookies = {one["name"]: one["value"] for one in visitor.context.cookies()}
     wanted = {"name": "made-by-another-site"}
 
-    without = httpx.post(f"{ana.base}/topics", data=wanted, cookies=cookies)
-    wrong = httpx.post(f"{ana.base}/topics", data={**wanted, "csrf": "0" * 64}, cookies=cookies)
+    without = httpx.post(f"{ana.base}/topics/-/new", data=wanted, cookies=cookies)
+    wrong = httpx.post(f"{ana.base}/topics/-/new", data={**wanted, "csrf": "0" * 64}, cookies=cookies)
     elsewhere = httpx.post(
-        f"{ana.base}/topics", data=wanted, cookies=cookies, headers={"origin": "https://evil.example"}
+        f"{ana.base}/topics/-/new", data=wanted, cookies=cookies, headers={"origin": "https://evil.example"}
     )
     with hub.client() as client:
         topics = [one["name"] for one in client.list("topic")]
@@ -220,7 +220,7 @@ def test_every_page_is_there_in_both_languages_and_nothing_is_wider_than_a_phone
     ana = Administrator(open_page("ana", language, **phone), hub).enter()
     wide = []
 
-    for place in (*PLACES, *HOUSE, "topics/new", "producers/new", "subscribers/new", "subscriptions/new"):
+    for place in (*PLACES, *HOUSE, "topics/-/new", "producers/-/new", "subscribers/-/new", "subscriptions/new"):
         ana.go(place)
         assert ana.page.locator("html").get_attribute("lang") == language
         if ana.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"):
