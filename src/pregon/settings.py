@@ -106,6 +106,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """After how long without doing anything somebody must enter the administration pages again."""
     admin_session_hours: Annotated[int, Meta(ge=1, le=720)] = 12
     """After how long somebody must enter them again in any case."""
+    pipeline_results: str = "pregon-pipelines"
+    """The folder where `pregon pipeline` leaves its results, for the administration pages to show."""
     maintenance_every_ms: _Positive = 5_000
     """How often retention and merging run."""
     reader_threads: Annotated[int, Meta(ge=1, le=64)] = 2

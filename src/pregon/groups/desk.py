@@ -18,10 +18,12 @@ from sqlalchemy import Connection
 from pregon.errors import AlreadyExists, BadRequest, PregonError, TooLarge
 from pregon.groups import entries, membership, sending
 from pregon.groups.deliveries import DeliveriesLog
-from pregon.groups.entry_desk import EntryDesk, require_not_of_two
+from pregon.groups.entry_desk import GROUP, EntryDesk
+from pregon.groups.of_two import require_not_of_two
 from pregon.groups.people import Person
 from pregon.groups.reading import read_relation
 from pregon.groups.trace import GroupTrace, read_trace
+from pregon.hub.auditing import audited, note_of
 from pregon.hub.directory import Directory
 from pregon.hub.gate import Gate
 from pregon.hub.options import LogRead
@@ -30,7 +32,10 @@ from pregon.model.catalog import Subscriber, Subscription
 from pregon.model.group import HOSTED, MESSAGE, topic_of
 from pregon.model.message import Outgoing, check_outgoing
 from pregon.security.callers import Caller, not_for
-from pregon.security.keys import OPERATE, SUBSCRIBER
+from pregon.security.keys import ADMIN, OPERATE, READ, SUBSCRIBER
+from pregon.store.catalog_search import ListQuery
+from pregon.store.change import Change
+from pregon.store.group_search import GroupRow, search_groups
 from pregon.store.ticket import Ticket, pass_on
 from pregon.store.transaction import Transaction
 from pregon.wire.groups import Join, Joined, Leave, Private, Read, Report, Send, Sent
@@ -137,7 +142,9 @@ class GroupsDesk(EntryDesk):
                 self._moved(transaction, found.participant_id)
             return found is not None
 
-        return self._submit(change)
+        note = note_of(caller, "remove", GROUP, [group], {"member": member})
+        ticket: Ticket[bool] = self._hub.submit(audited(Change(change), note))
+        return ticket
 
     def send(self, caller: Caller, wanted: Send, body: bytes) -> Ticket[Sent]:
         """Store a message of a member; answers when it is on disk."""
@@ -232,6 +239,11 @@ class GroupsDesk(EntryDesk):
 
         self._hub.read(look).when_done(looked)
         return answer
+
+    def search(self, caller: Caller, query: ListQuery) -> Ticket[list[GroupRow]]:
+        """Groups for who looks for one; private conversations only for who administers."""
+        self._gate.rules.require(caller, READ)
+        return self._hub.read(lambda connection: search_groups(connection, query, is_all=ADMIN in caller.scopes))
 
     def relation(self, caller: Caller, group: str, one: str, other: str, token: str = "") -> Ticket[str]:
         """How a message stands to another: same, before, after, concurrent or forgotten."""

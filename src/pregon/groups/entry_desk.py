@@ -11,15 +11,17 @@ from sqlalchemy import Connection, Row
 
 from pregon.errors import BadRequest, PregonError, Unauthorized, Unavailable
 from pregon.groups import entries
+from pregon.groups.of_two import require_not_of_two
 from pregon.groups.people import People, Person
 from pregon.groups.presence import Presence
 from pregon.groups.reading import Reading
 from pregon.groups.rolls import Rolls, no_group
+from pregon.hub.auditing import note_of, set_fields
 from pregon.hub.directory import Directory
 from pregon.hub.gate import Gate
 from pregon.hub.waiting import WaitingRoom
 from pregon.limits import GROUPS_OF_PARTICIPANT_MAX, LIST_ROWS_MAX, WAIT_MS_MAX
-from pregon.model.group import PRIVATE_PREFIX, Group, GroupMember, Membership, Participant, fold_nick, topic_of
+from pregon.model.group import Group, GroupMember, Membership, Participant, fold_nick, topic_of
 from pregon.security.callers import Caller
 from pregon.security.keys import ADMIN, READ
 from pregon.store import groups as rows
@@ -29,6 +31,8 @@ from pregon.store.transaction import Transaction
 from pregon.wire.groups import Memberships, Mine
 
 T = TypeVar("T")
+GROUP = "group"
+"""What the audit calls one."""
 
 
 class EntryDesk:
@@ -136,13 +140,16 @@ class EntryDesk:
             made: Group = create(transaction, directory)
             return made
 
-        return self._hub.change(change)
+        # Who makes one on first use, like who makes a topic so, is not one who administers.
+        said = None if token else note_of(caller, "create", GROUP, [entry.name], set_fields(entry, without=("name",)))
+        return self._hub.change(change, said)
 
     def update_group(self, caller: Caller, name: str, values: dict[str, Any]) -> Ticket[Group]:
         """Give a group other values."""
         self._gate.rules.require(caller, ADMIN)
         require_not_of_two(caller, name)
-        changed = self._hub.change(entries.update_group(self.rolls, name, values))
+        note = note_of(caller, "update", GROUP, [name], values)
+        changed = self._hub.change(entries.update_group(self.rolls, name, values), note)
 
         def tell(entry: Group) -> Group:
             self._reading.forget_all()
@@ -164,7 +171,7 @@ class EntryDesk:
             self._moved(transaction, *participants)
             return bool(was_there)
 
-        return self._hub.change(change)
+        return self._hub.change(change, note_of(caller, "delete", GROUP, [name]))
 
     def show_group(self, caller: Caller, name: str, token: str = "") -> Ticket[dict[str, Any]]:
         """A group, with its members for who may see them."""
@@ -323,12 +330,6 @@ class EntryDesk:
 
         with contextlib.suppress(Unavailable):
             self._look(caller, token, touch)
-
-
-def require_not_of_two(caller: Caller, group: str) -> None:
-    """Raises NotFound for a private conversation, unless an administrator asks who showed that it is."""
-    if group.startswith(PRIVATE_PREFIX) and ADMIN not in caller.scopes:
-        raise no_group(group)
 
 
 def _membership(connection: Connection, row: Row[Any], person: Person) -> Membership:

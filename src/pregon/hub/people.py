@@ -44,7 +44,7 @@ from pregon.model.administration import (
 )
 from pregon.model.names import check_name
 from pregon.security.callers import Caller
-from pregon.security.keys import ADMIN, hash_secret, is_secret
+from pregon.security.keys import ADMIN, READ, hash_secret, is_secret
 from pregon.security.passwords import DEFAULT_COSTS, Costs
 from pregon.security.roles import caller_of, check_role, name_of_caller
 from pregon.store import admin_sessions, administrators
@@ -90,8 +90,8 @@ class People:
         return self._has_any
 
     def list(self, caller: Caller) -> Sequence[Administrator]:
-        """Everybody, by name."""
-        self._hub.keyring.rules.require(caller, ADMIN)
+        """Everybody, by name, for readers."""
+        self._hub.keyring.rules.require(caller, READ)
         return self._hub.read(administrators.list_administrators).result()
 
     def create(self, caller: Caller, name: str, password: str, role: str = ADMINISTRATOR) -> Administrator:
@@ -230,12 +230,12 @@ class People:
 
         return self._carry_out(change)
 
-    def leave_all(self, name: str, source: str = PASSWORD) -> int:
-        """End every session of a person; how many."""
-        who = name_of_caller(name, source)
+    def leave_all(self, name: str, source: str = PASSWORD, but: str = "") -> int:
+        """End every session of a person, but for that of a token if one is given; how many."""
+        who, kept = name_of_caller(name, source), hash_secret(but[:100])
 
         def change(transaction: Transaction) -> int:
-            ended = admin_sessions.delete_sessions_of(transaction.connection, name, source)
+            ended = admin_sessions.delete_sessions_of(transaction.connection, name, source, but=kept)
             self._end_after(transaction, ended)
             return len(ended)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 
 from pregon.errors import Forbidden
 from pregon.hub.registry import Entry, list_entries
-from pregon.model.administration import AuditPage
+from pregon.model.administration import AuditEntry, AuditPage
 from pregon.model.catalog import Subscription, Topic
 from pregon.model.group import PRIVATE_PREFIX, TOPIC_PREFIX
 from pregon.model.trace import TracePage
@@ -77,7 +77,12 @@ def without_private(ticket: Ticket[TracePage]) -> Ticket[TracePage]:
 
 def without_private_notes(ticket: Ticket[AuditPage]) -> Ticket[AuditPage]:
     """A page of the audit without what was done to private conversations; it says where to go on as before."""
-    return then(ticket, lambda page: AuditPage((one for one in page if not one.object.startswith(PREFIX)), page.next))
+    return then(ticket, lambda page: AuditPage((one for one in page if not _is_of_two(one)), page.next))
+
+
+def _is_of_two(note: AuditEntry) -> bool:
+    """Whether something was done to the topic of a conversation of two, or to the group that it is."""
+    return note.object.startswith(PRIVATE_PREFIX if note.kind == "group" else PREFIX)
 
 
 def without_private_rows(rows: pa.RecordBatch) -> pa.RecordBatch:

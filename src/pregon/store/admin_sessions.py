@@ -59,11 +59,13 @@ def delete_session(connection: Connection, token_hash: bytes) -> Session | None:
     return _session(row)
 
 
-def delete_sessions_of(connection: Connection, name: str, source: str, keep: int = 0) -> list[bytes]:
-    """End the sessions of a person, but for the newest ones; which they were."""
+def delete_sessions_of(
+    connection: Connection, name: str, source: str, keep: int = 0, but: bytes = b""
+) -> list[bytes]:
+    """End the sessions of a person, but for the newest ones, or but for one; which they were."""
     newest_first = (
         select(_rows.token_hash)
-        .where(_rows.name == name, _rows.source == source)
+        .where(_rows.name == name, _rows.source == source, _rows.token_hash != but)
         .order_by(_rows.created_us.desc(), _rows.token_hash)
     )
     ended = [bytes(token_hash) for token_hash in connection.execute(newest_first).scalars()][keep:]

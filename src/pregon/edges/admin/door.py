@@ -61,7 +61,9 @@ class AdminDoor:
         except Exception:  # An edge: whatever a page breaks, its viewer is told and the hub goes on.
             log.exception("a page failed by a bug", extra={"path": request.path[:200]})
             answer = visit.problem(InternalError("the page could not be made; the hub's log says why"))
-        answer.headers += [*_ALWAYS, _NOT_KEPT]
+        # What was drawn elsewhere, such as a diagram, brings a policy of its own: two would forbid what either does.
+        named = {name for name, _ in answer.headers}
+        answer.headers += [one for one in (*_ALWAYS, _NOT_KEPT) if one[0] not in named]
         return answer
 
     def refuse(self, request: AdminRequest, error: PregonError) -> AdminAnswer:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from pregon.edges.admin import (
+    account,
+    audit,
     entry,
+    groups,
     keys,
     messages,
     overview,
     parked,
+    people,
+    pipeline,
     producers,
     provider_entry,
+    service_page,
+    services,
     signing,
     subscriber_trials,
     subscribers,
@@ -25,13 +32,20 @@ from pregon.edges.admin import (
 from pregon.edges.admin.routes import Page
 
 PAGES: list[Page] = [
+    *account.PAGES,
+    *audit.PAGES,
     *entry.PAGES,
+    *groups.PAGES,
     *keys.PAGES,
     *messages.PAGES,
     *overview.PAGES,
     *parked.PAGES,
+    *people.PAGES,
+    *pipeline.PAGES,
     *producers.PAGES,
     *provider_entry.PAGES,
+    *service_page.PAGES,
+    *services.PAGES,
     *signing.PAGES,
     *subscriber_trials.PAGES,
     *subscribers.PAGES,
