@@ -76,7 +76,7 @@ def show_trial(visit: Visit) -> AdminAnswer:
 
 def send_trial(visit: Visit) -> AdminAnswer:
     """Send it, and on to what comes of it."""
-    name = visit.names["subscriber"]
+    name = require_entry(visit, "subscriber").name
     fields = {"content_type": visit.field("content_type"), "body": visit.text("body")}
     try:
         trial = Trial(body=fields["body"].encode() or None, content_type=fields["content_type"])
