@@ -12,7 +12,7 @@ from pregon.edges.admin.bodies import HEX, JSON, ShownBody, show_body
 from pregon.edges.admin.exchange import AdminAnswer
 from pregon.edges.admin.failures import plain_words
 from pregon.edges.admin.routes import Page
-from pregon.edges.admin.trace_sentences import plain_reason, tell_of_message
+from pregon.edges.admin.trace_sentences import plain_reason, tell_story
 from pregon.edges.admin.visit import Visit, parse_number
 from pregon.edges.admin.words import Words
 from pregon.errors import NotFound
@@ -65,7 +65,7 @@ def show_message(visit: Visit) -> AdminAnswer:
         head_seq=log.head_seq,
         tail_seq=log.tail_seq,
         standings=[_Told(one, say) for one in story.subscriptions],
-        happened=[tell_of_message(trace, say) for trace in story.traces],
+        happened=tell_story(story.traces, say),
         rows_max=limits.LIST_ROWS_MAX,
     )
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -31,7 +31,7 @@ from pregon.errors import Unauthorized
 from pregon.model.trace import Trace, TracePage, TraceQuery
 from pregon.store.trace_table import SCHEMA_TRACES
 
-_GROUP_ROWS = 20_000
+GROUP_ROWS = 20_000
 """Rows of a row group of Parquet: some megabytes, and few enough groups."""
 _NOT_YET = b""
 """A piece for which there is nothing to send yet: it lets other pages be made in between."""
@@ -41,12 +41,12 @@ COLUMNS = tuple(SCHEMA_TRACES.names)
 
 def export_csv(visit: Visit) -> AdminAnswer:
     """The file for spreadsheets."""
-    return _download(visit, _write_csv(_pages(visit), visit.zone), "csv", "text/csv; charset=utf-8")
+    return _download(visit, write_csv(_pages(visit), visit.zone), "csv", "text/csv; charset=utf-8")
 
 
 def export_parquet(visit: Visit) -> AdminAnswer:
     """The file for other tools."""
-    return _download(visit, _write_parquet(_pages(visit)), "parquet", "application/vnd.apache.parquet")
+    return _download(visit, write_parquet(_pages(visit)), "parquet", "application/vnd.apache.parquet")
 
 
 def _download(visit: Visit, chunks: Iterator[bytes], ending: str, content_type: str) -> AdminAnswer:
@@ -75,7 +75,8 @@ def _follow(visit: Visit, query: TraceQuery, page: TracePage) -> Iterator[TraceP
         page = visit.desk.gate.traces(visit.caller, query).result()
 
 
-def _write_csv(pages: Iterator[TracePage], zone: ZoneInfo) -> Iterator[bytes]:
+def write_csv(pages: Iterable[TracePage], zone: ZoneInfo) -> Iterator[bytes]:
+    """The file for spreadsheets, piece by piece."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     text.write("\N{BYTE ORDER MARK}")
@@ -128,7 +129,8 @@ class _Sink(io.RawIOBase):
         return taken
 
 
-def _write_parquet(pages: Iterator[TracePage]) -> Iterator[bytes]:
+def write_parquet(pages: Iterable[TracePage]) -> Iterator[bytes]:
+    """The file for other tools, piece by piece; a piece may be empty, as long as nothing is ready."""
     # Imported here: it costs 50 ms that a start need not pay.
     from pyarrow.parquet import ParquetWriter
 
@@ -136,8 +138,8 @@ def _write_parquet(pages: Iterator[TracePage]) -> Iterator[bytes]:
     with ParquetWriter(sink, SCHEMA_TRACES, compression="zstd") as writer:
         for page in pages:
             traces += page
-            if len(traces) >= _GROUP_ROWS:
-                writer.write_batch(_as_rows(traces), row_group_size=_GROUP_ROWS * 2)
+            if len(traces) >= GROUP_ROWS:
+                writer.write_batch(_as_rows(traces), row_group_size=GROUP_ROWS * 2)
                 traces.clear()
                 yield sink.take()
             else:

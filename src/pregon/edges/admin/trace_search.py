@@ -69,7 +69,9 @@ class TraceSearch:
         say, found = self._visit.say, []
         for name, value in self.values.items():
             if value:
-                shown = say(KIND_WORDS[value]) if name == "kind" and value in KIND_WORDS else Markup.escape(value)
+                shown = Markup.escape(value.replace("T", " ") if name in ("from", "until") else value)
+                if name == "kind" and value in KIND_WORDS:
+                    shown = say(KIND_WORDS[value])
                 found.append((say(FIELD_WORDS[name]), shown, self.link(**{name: ""})))
         return found
 

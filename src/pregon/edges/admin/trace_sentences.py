@@ -8,7 +8,8 @@ Promises:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -99,6 +100,8 @@ class Told:
     sentence: Markup
     why: Markup
     """In plain words, empty if there is nothing to say, or no plainer words than those of the detail."""
+    again: list[Trace] = field(default_factory=list)
+    """Of a failed attempt in a story: those that followed it and failed for the same reason."""
 
 
 def tell(trace: Trace, say: Words) -> Told:
@@ -110,9 +113,26 @@ def tell(trace: Trace, say: Words) -> Told:
     return _told(trace, say, say(LIST_SENTENCES[trace.kind], messages=messages, **_names(trace)))
 
 
-def tell_of_message(trace: Trace, say: Words) -> Told:
-    """A trace in the story of one message."""
-    return _told(trace, say, say(STORY_SENTENCES[trace.kind], **_names(trace)))
+def tell_story(traces: Iterable[Trace], say: Words) -> list[Told]:
+    """What happened to one message, oldest first; attempts that failed for the same reason are told once."""
+    told: list[Told] = []
+    failing: dict[str, Told] = {}
+    for trace in traces:
+        before = failing.get(trace.subscriber)
+        if before and trace.kind == kinds.FAILED and _reason(trace) == _reason(before.trace):
+            before.again.append(trace)
+            continue
+        told.append(_told(trace, say, say(STORY_SENTENCES[trace.kind], **_names(trace))))
+        if trace.kind == kinds.FAILED:
+            failing[trace.subscriber] = told[-1]
+        elif trace.kind != kinds.DEFERRED:
+            failing.pop(trace.subscriber, None)
+    return told
+
+
+def _reason(trace: Trace) -> str:
+    """Why an attempt failed, without when it is tried again."""
+    return trace.detail.rpartition("; ")[0]
 
 
 def link(text: object, *path: object) -> Markup:
