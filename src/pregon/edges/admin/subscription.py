@@ -15,7 +15,6 @@ from pregon.edges.admin.subscriptions import names_of, place_of
 from pregon.edges.admin.trace_sentences import KIND_WORDS, LOOKS
 from pregon.edges.admin.visit import Visit
 from pregon.errors import NotFound
-from pregon.model.catalog import PUSH
 from pregon.model.trace import TraceQuery
 from pregon.store.catalog_search import ListQuery, SubscriptionRow
 
@@ -27,16 +26,10 @@ _PARKED = 50
 def show_subscription(visit: Visit) -> AdminAnswer:
     """The page."""
     row = _require_row(visit)
-    topic, subscriber = names_of(visit)
-    gate = visit.desk.gate
     return visit.page(
         "subscription.html",
-        place=place_of(topic, subscriber),
         row=row,
-        subscriber=gate.show(visit.caller, "subscriber", (subscriber,)).result(),
-        is_pushed=row.mode == PUSH and row.enabled and not row.subscription.paused,
-        **_live_values(visit, row),
-        **_parked_values(visit, row),
+        **(_live_values(visit, row) | _parked_values(visit, row)),
     )
 
 
@@ -71,6 +64,7 @@ def _live_values(visit: Visit, row: SubscriptionRow) -> dict[str, Any]:
     return {
         "place": place_of(*names),
         "state": state,
+        "subscriber": gate.show(visit.caller, "subscriber", (names[1],)).result(),
         "kind": {FAILING: "bad", WAITS: "plain", DONE: "warn" if row.parked else "good"}.get(state, "warn"),
         "accounting": accounting,
         "parts_shown": parts_of(accounting),

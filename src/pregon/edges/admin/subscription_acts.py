@@ -18,7 +18,8 @@ from pregon.hub.handling import ReplayPlan
 from pregon.limits import LIST_ROWS_MAX
 from pregon.security.keys import OPERATE
 
-_RUN = re.compile(r"(\d{1,18})(?:\s*(?:-|–|\.\.)\s*(\d{1,18}))?", re.ASCII)
+_NUMBER = r"(?<!\d)(\d{1,18})(?!\d)"
+_RUN = re.compile(rf"{_NUMBER}(?:\s*(?:-|–|\.\.)\s*{_NUMBER})?", re.ASCII)
 _NUMBERS_CHARACTERS_MAX = 20_000
 
 
