@@ -37,7 +37,7 @@ def something(module_hub: HubProcess) -> Iterator[None]:
     module_hub.start()
     with module_hub.client(producer="registry") as client:
         client.create("topic", name="deaths", description="What the registry tells")
-        client.create("subscriber", name="bank", mode="push", endpoint="http://127.0.0.1:9/", description="Pensions")
+        client.create("subscriber", name="bank", mode="push", endpoint="http://bank.invalid/", description="Pensions")
         client.create("subscription", topic="deaths", subscriber="bank")
         client.publish("deaths", b'{"name": "Pepe"}', content_type="application/json")
         client.publish("deaths", b"<name>Ana</name>", content_type="application/xml")
@@ -55,11 +55,11 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
 def test_axe_finds_nothing_serious_on_any_page(
-    hub: HubProcess, open_page: OpenPage, scheme: Literal["light", "dark"]
+    hub: HubProcess, open_page: OpenPage, scheme: Literal["light", "dark"], width: int
 ) -> None:
-    ana = Administrator(open_page("ana", "es", color_scheme=scheme), hub)
+    ana = Administrator(open_page("ana", "es", color_scheme=scheme, viewport={"width": width, "height": 800}), hub)
     ana.page.goto(f"{ana.base}/enter")
     found = faults(ana.page)
     ana.enter()

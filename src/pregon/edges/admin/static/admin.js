@@ -72,3 +72,13 @@ document.addEventListener("click", (event) => {
   const row = event.target.closest("tr[data-href]");
   if (row && !event.target.closest("a, button, input, label, select") && !String(getSelection())) location.href = row.dataset.href;
 });
+
+// What must be scrolled to be read can be reached by the keyboard.
+function reachScrolled() {
+  for (const one of document.querySelectorAll(".sheet, pre")) {
+    if (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) one.tabIndex = 0;
+  }
+}
+reachScrolled();
+document.body.addEventListener("htmx:afterSettle", reachScrolled);
+addEventListener("resize", reachScrolled);
