@@ -1,4 +1,4 @@
-"""The tables of administration: who may enter the pages, who is in, who changed what, and how much flowed; see `schema`."""
+"""The tables of administration: who may enter the pages, who is in, who changed what, how much flowed (`schema`)."""
 
 from __future__ import annotations
 

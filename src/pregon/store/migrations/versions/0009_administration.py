@@ -1,4 +1,4 @@
-"""Who administers and who changed what; how much flowed; topics and producers that are disabled, subscriptions paused."""
+"""Who administers, who changed what, how much flowed; topics and producers that are disabled, subscriptions paused."""
 
 from __future__ import annotations
 
