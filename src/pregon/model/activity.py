@@ -173,6 +173,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
+    is_known: bool = True
+    """False: nothing was kept of this time, because nothing moved nor waited, or because the hub was not running."""
 
 
 def rates(flow: Minute, waited: Sequence[int], span_ms: float, at_us: int, topics_max: int) -> Now:
@@ -201,7 +203,8 @@ def make_series(minutes: Mapping[int, Minute], last_us: int, minutes_each: int, 
     series = []
     for begin_us in range(end_us - points * step_us, end_us, step_us):
         times = range(begin_us, begin_us + step_us, MINUTE_US)
-        merged = merge((minutes[time_us] for time_us in times if time_us in minutes), begin_us)
+        known = [minutes[time_us] for time_us in times if time_us in minutes]
+        merged = merge(known, begin_us)
         series.append(
             Point(
                 at_us=begin_us,
@@ -212,6 +215,7 @@ def make_series(minutes: Mapping[int, Minute], last_us: int, minutes_each: int, 
                 p50_ms=percentile(merged.waited, 0.5),
                 p95_ms=percentile(merged.waited, 0.95),
                 p99_ms=percentile(merged.waited, 0.99),
+                is_known=bool(known),
             )
         )
     return series

@@ -13,7 +13,7 @@ from typing import Any
 
 from pregon.clock import monotonic_ms
 from pregon.delivery.activity import Span
-from pregon.edges.admin.charts import Chart, Series
+from pregon.edges.admin.charts import DURATION_TICKS, Chart, Series
 from pregon.edges.admin.exchange import AdminAnswer
 from pregon.edges.admin.failures import plain_words
 from pregon.edges.admin.formats import duration, short_number
@@ -21,6 +21,7 @@ from pregon.edges.admin.rendering import render
 from pregon.edges.admin.routes import Page
 from pregon.edges.admin.visit import Visit
 from pregon.hub.private_topics import PREFIX as PRIVATE
+from pregon.model.activity import Point
 from pregon.store.backlogs import Backlog
 from pregon.store.catalog_search import ListQuery, SubscriptionRow
 
@@ -148,11 +149,21 @@ def _charts(visit: Visit) -> list[tuple[Any, Chart]]:
                 Series(say("99 of 100 (p99)"), "third", [one.p99_ms for one in points]),
             ],
             write=duration,
-            is_filled=False,
+            ticks=DURATION_TICKS,
         ),
         chart("Pushes that failed", [Series(say("failed"), "first", [one.failed for one in points])]),
-        chart("Messages that wait", [Series(say("waiting"), "first", [one.pending for one in points])]),
+        chart("Messages that wait", [Series(say("waiting"), "first", _pending(points))]),
     ]
+
+
+def _pending(points: Sequence[Point]) -> list[int | None]:
+    """What waited at each point; nothing is said of times when something waited before and nobody looked."""
+    found: list[int | None] = []
+    last = 0
+    for one in points:
+        last = one.pending if one.is_known else last
+        found.append(one.pending if one.is_known or not last else None)
+    return found
 
 
 PAGES = [

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from msgspec.structs import fields, replace
 
 from pregon.edges.admin.bars import Bar, Bars
-from pregon.edges.admin.charts import Chart, Series
+from pregon.edges.admin.charts import DURATION_TICKS, Chart, Series
 from pregon.edges.admin.formats import duration, number, short_number, size
 from pregon.edges.admin.pipeline_files import Result, parse_instant
 from pregon.edges.admin.visit import Visit
@@ -201,7 +201,7 @@ def _latency(visit: Visit, figures: f.ServiceLevelsFigures) -> Chart | None:
         [parse_instant(one.hour) for one in hours],
         visit.zone,
         write=duration,
-        is_filled=False,
+        ticks=DURATION_TICKS,
     )
 
 
