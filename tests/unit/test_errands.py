@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -90,14 +89,13 @@ def test_one_page_waits_and_the_others_are_soon_told_to_come_back(silence: Silen
     first.start()
     assert silence.begun.acquire(timeout=10)
 
-    begun_s = time.monotonic()
     with pytest.raises(HubBusy):
         errands.run(lambda: "there")
-    took_s = time.monotonic() - begun_s
+    was_told = list(told)
     silence.ends.set()
     first.join(10)
 
-    assert 0.5 < took_s < 5
+    assert was_told == []
     assert told == ["late"]
 
 

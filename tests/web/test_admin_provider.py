@@ -235,13 +235,13 @@ def test_a_provider_that_is_down_is_said_to_be_and_the_other_pages_go_on(
         ana.page.goto(ana.base)
 
         ana.page.get_by_role("link", name=BUTTON).click(no_wait_after=True)
-        begun_s = time.monotonic()
         other.page.goto(f"{other.base}/enter")
         expect(other.page.get_by_role("link", name=BUTTON)).to_be_visible()
-        other_s = time.monotonic() - begun_s
+        # Ana still waits: her page has not changed.
+        still_waits = not ana.page.url.startswith(f"{ana.base}/enter/refused")
 
         ana.sees("No se puede llegar al proveedor de identidad.")
-        assert other_s < 4
+        assert still_waits
         assert hub.stop() == 0
 
 
