@@ -130,6 +130,6 @@ def test_who_died_is_removed_and_a_group_is_deleted_when_its_name_is_written(
         ana.fill(name=group)
         ana.press("Eliminar el grupo")
 
-        ana.sees("Eliminado")
+        ana.sees("Se eliminó.")
     ana.go("audit?kind=group")
     ana.sees(f"ana eliminó el grupo {group}")

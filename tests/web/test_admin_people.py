@@ -148,7 +148,7 @@ def test_the_audit_tells_who_did_what_and_is_searched(hub: HubProcess, open_page
     ana.go("topics/-/new")
     ana.fill(name=topic)
     ana.page.locator("main form button.strong").click()
-    ana.sees("Creado")
+    ana.sees("Se creó.")
 
     ana.go("audit")
     expect(ana.page.locator("tbody tr").first).to_contain_text(f"ana creó el tópico {topic}")
