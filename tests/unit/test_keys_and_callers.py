@@ -154,7 +154,7 @@ def test_a_token_of_an_identity_provider_is_who_its_scopes_say() -> None:
 
     caller = caller_of_claims("ana", frozenset(scopes))
 
-    assert caller.name == "ana"
+    assert caller.name == "bearer ana"
     assert caller.producers == {"a", "b.c"}
     assert caller.subscribers == {"d"}
     assert caller.scopes == {"operate", "read"}

@@ -60,7 +60,8 @@ def caller_of_claims(subject: str, scopes: frozenset[str]) -> Caller:
         for kind in (PRODUCER, SUBSCRIBER)
     }
     return Caller(
-        name=subject or "unnamed",
+        # By its first word it is told from who has a key or entered the pages: a subject may be any text.
+        name=f"bearer {subject or 'unnamed'}",
         producers=names[PRODUCER],
         subscribers=names[SUBSCRIBER],
         scopes=scopes_of(tuple(one for one in ours if one in _INCLUDES)),
