@@ -18,7 +18,7 @@ from pregon.security.keys import OPERATE
 from pregon.services.desk import ServicesDesk
 from pregon.store.ticket import Ticket
 
-WORKERS_SHOWN, REQUESTS_SHOWN = 100, 50
+WORKERS_SHOWN, REQUESTS_SHOWN = 100, 15
 _POISON_SHOWN = 200
 _REQUESTS_LOOKED_AT = 1_000
 _COLUMNS = ("name", "workers", "free", "waiting", "in_hand", "answered", "failed", "work_ms")
@@ -61,13 +61,19 @@ def _live_values(visit: Visit, desk: ServicesDesk) -> Row:
     workers = desk.list_workers(visit.caller).result()
     requests = desk.list_requests(visit.caller, _REQUESTS_LOOKED_AT).result()
     listing = list_page(visit, [one for one in services if is_used(one)])
+    totals = add_up(services, workers, len(desk.list_poison(visit.caller).result()))
+    if listing.q:
+        wanted = listing.q.casefold()
+        workers = [one for one in workers if any(wanted in name.casefold() for name in (one["name"], *one["types"]))]
+        requests = [one for one in requests if wanted in one["service"].casefold()]
     return {
         "listing": listing,
         "live_address": listing.link_page(listing.page).replace("/admin/services", "/admin/live/services", 1),
         "workers": order_workers(workers)[:WORKERS_SHOWN],
         "workers_more": max(0, len(workers) - WORKERS_SHOWN),
         "requests": sorted(requests, key=lambda one: -one["since_ms"])[:REQUESTS_SHOWN],
-        "totals": add_up(services, workers, len(desk.list_poison(visit.caller).result())),
+        "requests_more": max(0, len(requests) - REQUESTS_SHOWN),
+        "totals": totals,
         "settings": visit.desk.settings,
     }
 
