@@ -134,7 +134,7 @@ def test_a_schema_is_compared_before_it_is_set(ana: Administrator, topic: str) -
     with ana.hub.client() as client:
         assert client.show("topic", topic)["schema_version"] == 0
     ana.press("Set it as version 1")
-    ana.sees("Kind: json-schema, version 1.")
+    ana.sees("Kind: JSON Schema, version 1.")
     ana.press("Another schema")
     ana.fill(text=SCHEMA.replace('"ci"]', '"ci", "name"]'))
     ana.press("Compare with the schema of now")
