@@ -165,8 +165,7 @@ def _weigh_viewers(run: Run) -> None:
     _make_person(directory)
     seconds = 5.0 if run.plan.quick else 12.0
     batch = bodies(50_000)
-    with HubProcess(directory) as hub:
-        browser = _enter(hub)
+    with HubProcess(directory) as hub, ExitStack() as stack:
         ours.publish(hub, "warm-up", batch, 500, at_once=True)
 
         def batches(_round: int) -> float:
@@ -179,9 +178,14 @@ def _weigh_viewers(run: Run) -> None:
         def singles(_round: int) -> float:
             return ours.publish_at_once(hub, "singles", 16, seconds)
 
+        is_looking = stack.enter_context(_viewers(_enter(hub)))
+
         def watched(work: Callable[[int], float], number: int) -> float:
-            with _viewers(browser):
+            is_looking.set()
+            try:
                 return work(number)
+            finally:
+                is_looking.clear()
 
         works: dict[str, Callable[[int], float]] = {
             "batches of 500": batches,
@@ -203,24 +207,28 @@ def _weigh_viewers(run: Run) -> None:
 
 
 @contextmanager
-def _viewers(browser: httpx.Client) -> Iterator[None]:
-    """So many open overviews, in a process of their own: they must not take turns with who publishes."""
+def _viewers(browser: httpx.Client) -> Iterator[Event]:
+    """So many overviews, in a process of their own: they must not take turns with who publishes. They look while the
+    event is set."""
     spawning = multiprocessing.get_context("spawn")
-    is_over = spawning.Event()
-    process = spawning.Process(target=_look, args=(str(browser.base_url), dict(browser.cookies), is_over), daemon=True)
+    has_begun, is_looking = spawning.Event(), spawning.Event()
+    arguments = (str(browser.base_url), dict(browser.cookies), has_begun, is_looking)
+    process = spawning.Process(target=_look, args=arguments, daemon=True)
     process.start()
-    # A new process takes a while to begin.
-    time.sleep(2.0)
+    has_begun.wait(60)
     try:
-        yield
+        yield is_looking
     finally:
-        is_over.set()
-        process.join(timeout=30)
+        process.kill()
+        process.join()
 
 
-def _look(base_url: str, cookies: dict[str, str], is_over: Event) -> None:
-    """Ask for the live part of the overview as so many pages do, one after another, until it is over."""
+def _look(base_url: str, cookies: dict[str, str], has_begun: Event, is_looking: Event) -> None:
+    """Ask for the live part of the overview as so many open pages do, one after another."""
     headers = {"hx-request": "true"}
     with httpx.Client(base_url=base_url, cookies=cookies, timeout=30) as browser:
-        while not is_over.wait(_BEAT_S / VIEWERS):
+        has_begun.set()
+        while True:
+            is_looking.wait()
             browser.get("live/overview", headers=headers).raise_for_status()
+            time.sleep(_BEAT_S / VIEWERS)

@@ -59,9 +59,7 @@ def delete_session(connection: Connection, token_hash: bytes) -> Session | None:
     return _session(row)
 
 
-def delete_sessions_of(
-    connection: Connection, name: str, source: str, keep: int = 0, but: bytes = b""
-) -> list[bytes]:
+def delete_sessions_of(connection: Connection, name: str, source: str, keep: int = 0, but: bytes = b"") -> list[bytes]:
     """End the sessions of a person, but for the newest ones, or but for one; which they were."""
     newest_first = (
         select(_rows.token_hash)

@@ -176,6 +176,23 @@ def subscriber_values(value: Subscriber) -> dict[str, Any]:
     }
 
 
+def subscription_of(row: Any) -> Subscription:
+    """A row of the table, with the names of its topic and subscriber, as a subscription."""
+    return Subscription(
+        topic=row.topic,
+        subscriber=row.subscriber,
+        start=str(row.first_seq),
+        pending_max=row.pending_max,
+        pending_age_ms=row.pending_age_ms,
+        filter=row.filter,
+        paused=bool(row.paused),
+        first_seq=row.first_seq,
+        acked_seq=row.acked_seq,
+        epoch=row.epoch,
+        created_us=row.created_us,
+    )
+
+
 def list_subscriptions(
     connection: Connection, topic_name: str, subscriber_name: str, after: tuple[str, str], rows_max: int
 ) -> list[Subscription]:
@@ -193,22 +210,7 @@ def list_subscriptions(
         statement = statement.where(topic.c.name == topic_name)
     if subscriber_name:
         statement = statement.where(subscriber.c.name == subscriber_name)
-    return [
-        Subscription(
-            topic=row.topic,
-            subscriber=row.subscriber,
-            start=str(row.first_seq),
-            pending_max=row.pending_max,
-            pending_age_ms=row.pending_age_ms,
-            filter=row.filter,
-            paused=bool(row.paused),
-            first_seq=row.first_seq,
-            acked_seq=row.acked_seq,
-            epoch=row.epoch,
-            created_us=row.created_us,
-        )
-        for row in connection.execute(statement)
-    ]
+    return [subscription_of(row) for row in connection.execute(statement)]
 
 
 def grant(connection: Connection, producer_id: int, topic_ids: list[int]) -> None:

@@ -229,14 +229,11 @@ def search_subscriptions(connection: Connection, query: ListQuery) -> list[Subsc
         raise BadRequest(f"a subscription is {', '.join(states)}, not {query.state[:40]!r}")
     statement = (
         select(
+            subscription,
             topic.c.name.label("topic"),
             subscriber.c.name.label("subscriber"),
             subscriber.c.mode,
             subscriber.c.enabled,
-            subscription.c.attempts,
-            subscription.c.next_try_us,
-            subscription.c.failing_since_us,
-            subscription.c.last_failure,
         )
         .select_from(
             subscription.join(topic, topic.c.id == subscription.c.topic_id).join(
@@ -256,11 +253,10 @@ def search_subscriptions(connection: Connection, query: ListQuery) -> list[Subsc
 
 
 def _subscription_row(connection: Connection, row: Any) -> SubscriptionRow:
-    (found,) = catalog.list_subscriptions(connection, row.topic, row.subscriber, ("", ""), 1)
     accounting = find_accounting(connection, row.topic, row.subscriber)
     assert accounting is not None
     return SubscriptionRow(
-        subscription=found,
+        subscription=catalog.subscription_of(row),
         mode=row.mode,
         enabled=bool(row.enabled),
         pending=accounting.pending,

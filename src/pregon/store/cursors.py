@@ -310,39 +310,40 @@ def list_parked(
     return [dict(row) for row in connection.execute(statement).mappings()]
 
 
-def find_accounting(connection: Connection, topic_name: str, subscriber_name: str) -> Accounting | None:
-    """Where every message of a subscription is: one row and a count of its exceptions, whatever the log holds."""
-    is_after = parked.c.seq > subscription.c.acked_seq
-    counts = (
-        func.coalesce(func.sum(case((parked.c.returned, 1), else_=0)), 0).label("returned"),
-        func.coalesce(func.sum(case((is_after, 1), else_=0)), 0).label("after"),
-        func.coalesce(func.sum(case((parked.c.done, 1), else_=0)), 0).label("done"),
-        func.count(parked.c.seq).label("aside"),
-    )
-    filtered_after = (
+_IS_AFTER = parked.c.seq > subscription.c.acked_seq
+# One statement, so that the counts and the cursor are of the same moment.
+_ACCOUNTING = Prepared(
+    select(
+        *_COLUMNS,
+        func.coalesce(func.sum(case((parked.c.returned, 1), else_=0)), 0),
+        func.coalesce(func.sum(case((_IS_AFTER, 1), else_=0)), 0),
+        func.coalesce(func.sum(case((parked.c.done, 1), else_=0)), 0),
+        func.count(parked.c.seq),
         select(func.coalesce(func.sum(filter_result.c.last_seq - filter_result.c.first_seq + 1), 0))
         .where(
             filter_result.c.subscription_id == subscription.c.id,
             filter_result.c.first_seq > subscription.c.acked_seq,
             ~filter_result.c.matched,
         )
-        .scalar_subquery()
-        .label("filtered_after")
+        .scalar_subquery(),
     )
-    # One statement, so that the counts and the cursor are of the same moment.
-    row = connection.execute(
-        select(*_COLUMNS, *counts, filtered_after)
-        .select_from(_FROM.outerjoin(parked, parked.c.subscription_id == subscription.c.id))
-        .where(topic.c.name == topic_name, subscriber.c.name == subscriber_name)
-        .group_by(*_COLUMNS)
-    ).first()
-    if row is None:
+    .select_from(_FROM.outerjoin(parked, parked.c.subscription_id == subscription.c.id))
+    .where(topic.c.name == bindparam("topic"), subscriber.c.name == bindparam("subscriber"))
+    .group_by(*_COLUMNS)
+)
+
+
+def find_accounting(connection: Connection, topic_name: str, subscriber_name: str) -> Accounting | None:
+    """Where every message of a subscription is: one row and a count of its exceptions, whatever the log holds."""
+    rows = _ACCOUNTING.run(connection, {"topic": topic_name, "subscriber": subscriber_name})
+    if not rows:
         return None
+    returned, after, done, aside, filtered_after = map(int, rows[0][len(_COLUMNS) :])
     return account(
-        _place(row[: len(_COLUMNS)]).cursor,
-        aside_before=int(row.aside) - int(row.after),
-        aside_after=int(row.after),
-        returned=int(row.returned),
-        done=int(row.done),
-        filtered_after=int(row.filtered_after),
+        _place(rows[0][: len(_COLUMNS)]).cursor,
+        aside_before=aside - after,
+        aside_after=after,
+        returned=returned,
+        done=done,
+        filtered_after=filtered_after,
     )

@@ -25,7 +25,7 @@ from pregon.model.activity import Point
 from pregon.store.backlogs import Backlog
 from pregon.store.catalog_search import ListQuery, SubscriptionRow
 
-_KEPT_MS = 1_500.0
+_KEPT_MS = 2_000.0
 _KEPT_MAX = 64
 _ROWS = 8
 _SPAN_S_MIN = 5.0
