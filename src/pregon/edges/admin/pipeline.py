@@ -1,8 +1,10 @@
 """The pipeline: what Spark last found in everything that the hub did, and when; how to have it run where it does not.
 
 The whole report is a page of its own, written by `pregon pipeline report`. It is served as the file that it is, in a
-sandbox: it gets no origin of ours, can ask for nothing, send nothing and open nothing, whatever is in it; within that,
-its own policy lets in its own style and script and nothing else.
+sandbox: it gets no origin of ours, so whatever is in it can neither read nor ask for anything of these pages; its policy
+lets in its own style and script and loads nothing else, and no form and no window is opened. One thing is left to a
+script in it: to take its own tab elsewhere, and with the address what the report itself says. It is written by who runs
+the pipeline.
 """
 
 from __future__ import annotations
