@@ -122,3 +122,40 @@ def test_who_is_changed_while_the_password_is_compared_does_not_enter(
 
     with pytest.raises(Unauthorized):
         people.enter("luis", GOOD)
+
+
+def test_who_is_demoted_while_the_password_is_hashed_enters_with_the_new_role(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people.create(ADMIN, "luis", GOOD)
+    again = people._door.hash_again
+
+    def meanwhile(kept: str, password: str) -> str:
+        people.change(ADMIN, "luis", role="reader")
+        return again(kept, password)
+
+    monkeypatch.setattr(people._door, "hash_again", meanwhile)
+
+    token, session = people.enter("luis", GOOD)
+
+    found = people.find_session(token)
+    assert (session.role, found and found.role) == ("reader", "reader")
+
+
+def test_who_is_demoted_while_changing_the_own_password_goes_on_with_the_new_role(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people.create(ADMIN, "luis", GOOD)
+    _, before = people.enter("luis", GOOD)
+    hash_new = people._door.hash_new
+
+    def meanwhile(name: str, password: str) -> str:
+        people.change(ADMIN, "luis", role="reader")
+        return hash_new(name, password)
+
+    monkeypatch.setattr(people._door, "hash_new", meanwhile)
+
+    token, session = people.change_own_password(before, GOOD, OTHER)
+
+    found = people.find_session(token)
+    assert (before.role, session.role, found and found.role) == ("administrator", "reader", "reader")

@@ -160,16 +160,17 @@ class People:
         self._door.succeed(begun)
         wanted = Wanted(password_hash=self._door.hash_new(session.name, new))
 
-        def prepare(transaction: Transaction) -> None:
+        def prepare(transaction: Transaction) -> str:
             people_changes.require_same(transaction, kept)
-            _, ended = people_changes.change_person(transaction, session.name, wanted)
+            changed, ended = people_changes.change_person(transaction, session.name, wanted)
             self._end_after(transaction, ended)
             write_note(
                 transaction,
                 note_of(caller_of(session), "update", PERSON, [session.name], {"password": "changed"}),
             )
+            return changed.role
 
-        return self._let_in(session.name, session.role, PASSWORD, "", prepare)
+        return self._let_in(session.name, PASSWORD, "", prepare)
 
     # Coming and going.
 
@@ -185,19 +186,20 @@ class People:
         self._door.succeed(begun, name, address)
         renewed = self._door.hash_again(kept.password_hash, password)
 
-        def prepare(transaction: Transaction) -> None:
-            people_changes.require_same(transaction, kept)
+        def prepare(transaction: Transaction) -> str:
+            there = people_changes.require_same(transaction, kept)
             if renewed:
                 administrators.change_administrator(transaction.connection, name, password_hash=renewed)
+            return there.role
 
-        return self._let_in(name, kept.known.role, PASSWORD, address, prepare)
+        return self._let_in(name, PASSWORD, address, prepare)
 
     def enter_by_provider(self, name: str, role: str, address: str = "") -> Entered:
         """Let somebody in whom an identity provider has sent, by the name that it says."""
         check_role(role)
         if not 0 < len(name) <= _NAME_CHARACTERS_MAX or not name.isprintable():
             raise BadRequest(f"the name that the identity provider says has 1 to {_NAME_CHARACTERS_MAX} characters")
-        return self._let_in(name, role, OIDC, address, _nothing)
+        return self._let_in(name, OIDC, address, lambda _: role)
 
     def refuse_by_provider(self, name: str = "", address: str = "") -> None:
         """Write down that somebody whom an identity provider has sent was not let in; who, if it is known."""
@@ -262,14 +264,15 @@ class People:
             raise Unauthorized(_LINK_GONE)
         password_hash = self._door.hash_new(check_name(PERSON, name), password)
 
-        def prepare(transaction: Transaction) -> None:
+        def prepare(transaction: Transaction) -> str:
             if administrators.count_administrators(transaction.connection):
                 raise Unauthorized(_LINK_GONE)
-            people_changes.create_person(transaction, name, password_hash, ADMINISTRATOR)
+            made = people_changes.create_person(transaction, name, password_hash, ADMINISTRATOR)
             write_note(transaction, Note(_LINK, "create", PERSON, name, {"role": ADMINISTRATOR}))
             transaction.after_commit.append(self._found)
+            return made.role
 
-        return self._let_in(name, ADMINISTRATOR, PASSWORD, address, prepare)
+        return self._let_in(name, PASSWORD, address, prepare)
 
     # How it is done.
 
@@ -278,16 +281,17 @@ class People:
         answer: T = self._hub.submit(audited(Change(change), note)).result()
         return answer
 
-    def _let_in(
-        self, name: str, role: str, source: str, address: str, prepare: Callable[[Transaction], None]
-    ) -> Entered:
-        """A session, in the transaction of what must be so, or be done, before it."""
+    def _let_in(self, name: str, source: str, address: str, prepare: Callable[[Transaction], str]) -> Entered:
+        """A session, in the transaction of what must be so, or be done, before it, and which says the role.
+
+        Read earlier, the role could be one that was taken away while the password was hashed.
+        """
         token = secrets.token_urlsafe(32)
         token_hash, lasts_us = hash_secret(token), self._hub.options.admin_session_ms * 1_000
 
         def change(transaction: Transaction) -> Session:
             people_changes.require_room(transaction)
-            prepare(transaction)
+            role = prepare(transaction)
             now_us = transaction.now_us
             session = Session(
                 name=name, role=role, source=source, created_us=now_us, seen_us=now_us, expires_us=now_us + lasts_us
@@ -337,7 +341,3 @@ class People:
             told = {**said, **({"address": address[:100]} if address else {})}
             note = Note(who, ENTER_FAILED, SESSION, name, told)
             self._carry_out(lambda transaction: write_note(transaction, note))
-
-
-def _nothing(_transaction: Transaction) -> None:
-    """Nothing is to be done before."""

@@ -81,11 +81,12 @@ def require_person(transaction: Transaction, name: str) -> KeptAdministrator:
     return kept
 
 
-def require_same(transaction: Transaction, kept: KeptAdministrator) -> None:
-    """Raises Unauthorized if the person was changed since the password was compared."""
+def require_same(transaction: Transaction, kept: KeptAdministrator) -> Administrator:
+    """Who it is now; raises Unauthorized if the person has another password, or may not enter, since it was compared."""
     there = administrators.find_administrator(transaction.connection, kept.known.name)
     if there is None or not there.known.enabled or there.password_hash != kept.password_hash:
         raise Unauthorized(REFUSED)
+    return there.known
 
 
 def require_room(transaction: Transaction) -> None:
