@@ -255,5 +255,7 @@ ADMIN_PAGES_AT_ONCE_MAX = 64
 """Administration pages that are made, or wait to be made, at once."""
 ADMIN_EXPORT_ROWS_MAX = 1_000_000
 """Traces in one file that is made of a search in the administration pages: the newest ones."""
+ADMIN_EXPORTS_AT_ONCE_MAX = 4
+"""Such files that are made at once; one more gets `hub_busy`."""
 ADMIN_BODY_SHOWN_CHARACTERS_MAX = 64 * KIB
 """What an administration page shows of the body of a message; the whole of it can be downloaded."""

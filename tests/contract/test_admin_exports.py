@@ -14,10 +14,10 @@ from pregon.delivery.activity import Activity
 from pregon.delivery.rehearsals import Rehearsals
 from pregon.edges.admin.desk import AdminDesk
 from pregon.edges.admin.exchange import AdminRequest
-from pregon.edges.admin.trace_export import export_csv
+from pregon.edges.admin.trace_export import Export, export_csv, export_parquet
 from pregon.edges.admin.visit import SESSION, Visit
 from pregon.edges.http.answers import status_of
-from pregon.errors import BadRequest, Unauthorized
+from pregon.errors import BadRequest, HubBusy, Unauthorized
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
 from pregon.hub.private_topics import PREFIX
@@ -66,10 +66,10 @@ def visit(desk: AdminDesk, name: str, query: str = "") -> Visit:
     return visit
 
 
-def export(visit: Visit) -> Iterator[bytes]:
+def export(visit: Visit) -> Export:
     """The pieces of the file."""
     chunks = export_csv(visit).chunks
-    assert chunks is not None
+    assert isinstance(chunks, Export)
     return chunks
 
 
@@ -122,3 +122,43 @@ def test_a_file_has_private_conversations_only_for_who_administers(hub: Hub, des
 def test_a_question_without_sense_is_refused_before_the_file_begins(desk: AdminDesk) -> None:
     with pytest.raises(BadRequest):
         export_csv(visit(desk, "rita", "seq=3"))
+
+
+@pytest.mark.parametrize("end", ["read", "closed", "closed before it began", "dropped", "failed"])
+def test_only_so_many_files_are_made_at_once(hub: Hub, desk: AdminDesk, end: str) -> None:
+    write(hub, 2_500)
+    visits = [visit(desk, "rita") for _ in range(limits.ADMIN_EXPORTS_AT_ONCE_MAX)]
+    exports = [export(one) for one in visits]
+    with pytest.raises(HubBusy, match="files of traces are being made") as refused:
+        export_parquet(visit(desk, "ana"))
+
+    first = exports.pop(0)
+    if end == "read":
+        numbers(first)
+    elif end == "failed":
+        next(first)
+        desk.people.leave(visits[0].cookies[SESSION])
+        with pytest.raises(Unauthorized):
+            next(first)
+    elif end.startswith("closed"):
+        if end == "closed":
+            next(first)
+        first.close()
+        first.close()
+    del first
+
+    assert status_of(refused.value) == 503
+    exports.append(export(visit(desk, "ana")))
+    with pytest.raises(HubBusy):
+        export_csv(visit(desk, "ana"))
+
+
+def test_a_file_that_is_refused_takes_no_place(hub: Hub, desk: AdminDesk) -> None:
+    write(hub, 3)
+    for _ in range(limits.ADMIN_EXPORTS_AT_ONCE_MAX):
+        with pytest.raises(BadRequest):
+            export_csv(visit(desk, "rita", "seq=3"))
+
+    found = numbers(export(visit(desk, "rita")))
+
+    assert found == [3, 2, 1]

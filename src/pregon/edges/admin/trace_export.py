@@ -8,6 +8,7 @@ types of the table, times in UTC.
 Promises:
 - A file is made while it is sent, from one page of the search after the other; it is never in memory as a whole.
 - It has at most `ADMIN_EXPORT_ROWS_MAX` rows, the newest ones.
+- At most `ADMIN_EXPORTS_AT_ONCE_MAX` are made at once: one more is refused before it begins. Who leaves makes room.
 - Who is made to leave meanwhile gets no more of it: the file then ends in the middle, and the browser says so.
 - No cell of the CSV is a formula: what begins like one has an apostrophe before it.
 """
@@ -16,7 +17,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+import threading
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -27,7 +31,7 @@ from pregon.edges.admin.exchange import AdminAnswer
 from pregon.edges.admin.formats import instant
 from pregon.edges.admin.trace_search import TraceSearch
 from pregon.edges.admin.visit import Visit
-from pregon.errors import Unauthorized
+from pregon.errors import HubBusy, Unauthorized
 from pregon.model.trace import Trace, TracePage, TraceQuery
 from pregon.store.trace_table import SCHEMA_TRACES
 
@@ -41,12 +45,71 @@ COLUMNS = tuple(SCHEMA_TRACES.names)
 
 def export_csv(visit: Visit) -> AdminAnswer:
     """The file for spreadsheets."""
-    return _download(visit, write_csv(_pages(visit), visit.zone), "csv", "text/csv; charset=utf-8")
+    export = _begin(visit, lambda: write_csv(_pages(visit), visit.zone))
+    return _download(visit, export, "csv", "text/csv; charset=utf-8")
 
 
 def export_parquet(visit: Visit) -> AdminAnswer:
     """The file for other tools."""
-    return _download(visit, write_parquet(_pages(visit)), "parquet", "application/vnd.apache.parquet")
+    export = _begin(visit, lambda: write_parquet(_pages(visit)))
+    return _download(visit, export, "parquet", "application/vnd.apache.parquet")
+
+
+@dataclass(slots=True)
+class _Places:
+    """How many files are being made."""
+
+    taken: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    """Taken again by a file that is found to be held by nobody while the lock is held."""
+
+    def take(self) -> None:
+        with self.lock:
+            if self.taken >= limits.ADMIN_EXPORTS_AT_ONCE_MAX:
+                most = limits.ADMIN_EXPORTS_AT_ONCE_MAX
+                raise HubBusy(f"{most} files of traces are being made: take this one again in a moment")
+            self.taken += 1
+
+    def give_back(self) -> None:
+        with self.lock:
+            self.taken -= 1
+
+
+class Export(Iterator[bytes]):
+    """The pieces of a file, which has its place until it ends, is closed, or nobody holds it any more."""
+
+    def __init__(self, pieces: Generator[bytes, None, None], give_back: Callable[[], None]) -> None:
+        self._pieces = pieces
+        self._give_back = weakref.finalize(self, give_back)
+        self._give_back.atexit = False
+
+    def __next__(self) -> bytes:
+        try:
+            return next(self._pieces)
+        except BaseException:
+            # Also at the end: a generator that has raised makes nothing more.
+            self._give_back()
+            raise
+
+    def close(self) -> None:
+        """Make no more of it."""
+        try:
+            self._pieces.close()
+        except ValueError:
+            # A thread is making a piece just now. When it lets go of the file nobody holds it, and its place is free.
+            return
+        self._give_back()
+
+
+def _begin(visit: Visit, make: Callable[[], Generator[bytes, None, None]]) -> Export:
+    """Begin a file, if there is a place for it; raises HubBusy."""
+    places: _Places = visit.desk.remembered.setdefault("trace_export", _Places())
+    places.take()
+    try:
+        return Export(make(), places.give_back)
+    except BaseException:
+        places.give_back()
+        raise
 
 
 def _download(visit: Visit, chunks: Iterator[bytes], ending: str, content_type: str) -> AdminAnswer:
@@ -75,7 +138,7 @@ def _follow(visit: Visit, query: TraceQuery, page: TracePage) -> Iterator[TraceP
         page = visit.desk.gate.traces(visit.caller, query).result()
 
 
-def write_csv(pages: Iterable[TracePage], zone: ZoneInfo) -> Iterator[bytes]:
+def write_csv(pages: Iterable[TracePage], zone: ZoneInfo) -> Generator[bytes, None, None]:
     """The file for spreadsheets, piece by piece."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -129,7 +192,7 @@ class _Sink(io.RawIOBase):
         return taken
 
 
-def write_parquet(pages: Iterable[TracePage]) -> Iterator[bytes]:
+def write_parquet(pages: Iterable[TracePage]) -> Generator[bytes, None, None]:
     """The file for other tools, piece by piece; a piece may be empty, as long as nothing is ready."""
     # Imported here: it costs 50 ms that a start need not pay.
     from pyarrow.parquet import ParquetWriter
