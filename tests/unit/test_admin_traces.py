@@ -187,6 +187,24 @@ def test_no_cell_of_the_csv_is_a_formula(start: str) -> None:
     assert row[-1] == f"'{start}cmd|' /C calc'!A0"
 
 
+@pytest.mark.parametrize(
+    ("detail", "cell"),
+    [
+        ("\n=1+1", "\n'=1+1"),
+        ("x;=cmd|' /C calc'!A0", "x;'=cmd|' /C calc'!A0"),
+        ("a,+1;-2|@x\t=3\r\n=4", "a,'+1;'-2|'@x\t'=3\r\n'=4"),
+        ('x; "=1+1"', 'x;\' "=1+1"'),
+        ("\uff1d1;\uff201", "'\uff1d1;'\uff201"),
+        ("a-b = c; d, e@f", "a-b = c; d, e@f"),
+    ],
+)
+def test_no_part_of_a_cell_is_a_formula_where_lines_are_divided_otherwise(detail: str, cell: str) -> None:
+    data = b"".join(write_csv(pages_of([make_trace(PARKED, detail=detail)]), MONTEVIDEO)).decode("utf-8-sig")
+
+    (_, row) = csv.reader(io.StringIO(data, newline=""))
+    assert row[-1] == cell
+
+
 def test_the_parquet_has_the_columns_and_types_of_the_table(tmp_path: Path) -> None:
     file = tmp_path / "traces.parquet"
     trace = make_trace(FAILED, id=7, detail="=ñ", attempt=3, latency_ms=40)

@@ -10,13 +10,15 @@ Promises:
 - It has at most `ADMIN_EXPORT_ROWS_MAX` rows, the newest ones.
 - At most `ADMIN_EXPORTS_AT_ONCE_MAX` are made at once: one more is refused before it begins. Who leaves makes room.
 - Who is made to leave meanwhile gets no more of it: the file then ends in the middle, and the browser says so.
-- No cell of the CSV is a formula: what begins like one has an apostrophe before it.
+- No cell of the CSV is a formula, also where a spreadsheet divides lines at other characters than the comma, as those
+  that are set to Spanish do: whatever would begin like one has an apostrophe before it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -39,7 +41,11 @@ GROUP_ROWS = 20_000
 """Rows of a row group of Parquet: some megabytes, and few enough groups."""
 _NOT_YET = b""
 """A piece for which there is nothing to send yet: it lets other pages be made in between."""
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = re.compile(
+    r"""(?:^(?=[\t\r])|(?:^|(?<=[;,\t\r\n|]))(?=(?:[^\S\t\r\n]|")*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]))"""
+)
+"""Where a formula would begin: at the start of a cell, or of what one that divides otherwise takes for a cell. Quotes
+within a cell mean something else then, and the wide forms of the signs are taken for the signs."""
 COLUMNS = tuple(SCHEMA_TRACES.names)
 
 
@@ -159,7 +165,7 @@ def _cells(trace: Trace, zone: ZoneInfo) -> list[str | int]:
 
 def _harmless(text: str) -> str:
     """The text, so that no spreadsheet takes it for a formula."""
-    return f"'{text}" if text.startswith(_FORMULAS) else text
+    return _FORMULA.sub("'", text)
 
 
 class _Sink(io.RawIOBase):
