@@ -15,7 +15,7 @@ from lxml import etree
 from standardwebhooks import Webhook
 
 from pregon.clock import format_us, wall_us
-from pregon.delivery.formats import SOAP_ACTION, PushRequest, make_request, message_id
+from pregon.delivery.formats import SOAP_ACTION, TEST_SEQ, PushRequest, make_request, message_id
 from pregon.limits import BODY_BYTES_MAX
 from pregon.model import events
 from pregon.model.batch import StoredBatch, encode, pack, stamp
@@ -204,6 +204,13 @@ def test_without_secrets_there_is_no_signature(format: str) -> None:
 
     assert "webhook-signature" not in request.headers
     assert request.headers["webhook-timestamp"] == "1"
+
+
+def test_the_id_of_a_test_is_that_of_no_message() -> None:
+    test, message = stored(notice(), "test", TEST_SEQ), stored(notice(), "test", 17)
+
+    assert message_id(test) == f"test:test:0:{test.accepted_us}"
+    assert message_id(message) == f"test:17:{message.accepted_us}"
 
 
 def test_ids_of_pushes_tell_topics_apart_and_have_no_full_stop() -> None:

@@ -11,6 +11,7 @@ Promises:
 - The same message has the same wsa:MessageID and webhook-id in each attempt, after a restart, and for each subscriber.
 - raw and cloudevents are signed as Standard Webhooks has it, if there are secrets; SOAP has no place for that.
 - A message with the number 0, which no topic has, says that it is a test: `Pregon-Test: true`, and `ps:test` in SOAP.
+  So does its webhook-id, which is signed: the signature of a test is that of no message, whatever it is said to be.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ SOAP_ACTION = f"{PS}/entrega/DeliverNotification"
 """The action of a pushed envelope, unless the message was published with one of its own."""
 TEST_SEQ = 0
 """The number of a message that is in no topic, and only sent to see what becomes of it."""
+SIGNATURE_HEADER = "webhook-signature"
+TEST_ID_PREFIX = "test:"
+"""How its webhook-id begins; it has a part more than that of a message of a topic which is called so."""
 EVENT = "application/cloudevents+json"
 _EVENT_KIND = "application/cloudevents"
 
@@ -62,7 +66,7 @@ _KEY = istr("Pregon-Key")
 _MATCHED = istr("Pregon-Matched")
 _WEBHOOK_ID = istr("webhook-id")
 _WEBHOOK_TIMESTAMP = istr("webhook-timestamp")
-_WEBHOOK_SIGNATURE = istr("webhook-signature")
+_WEBHOOK_SIGNATURE = istr(SIGNATURE_HEADER)
 _TRACEPARENT = istr("traceparent")
 _TRACESTATE = istr("tracestate")
 
@@ -115,7 +119,8 @@ def make_request(
 
 def message_id(message: Message) -> str:
     """The webhook-id of a message: that of its urn, without the full stops that separate what is signed."""
-    return f"{message.topic.replace('.', '~')}:{message.seq}:{message.accepted_us}"
+    own = f"{message.topic.replace('.', '~')}:{message.seq}:{message.accepted_us}"
+    return TEST_ID_PREFIX + own if message.seq == TEST_SEQ else own
 
 
 def _write_soap(message: Message, headers: dict[str, str], occasion: _Occasion) -> bytes:

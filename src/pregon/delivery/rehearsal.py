@@ -6,6 +6,7 @@ says that it is a test (`Pregon-Test: true`, in SOAP also `ps:test`). Who may ha
 
 Promises:
 - What is shown of the request is what was written to the socket; where no connection was made, what would have been.
+  But of the signature only its first characters: who may have a test sent is not to have what they like signed.
 - Never raises, whatever the web service does: that is an outcome, as it is of a push.
 - What is shown is bounded: bodies by `REHEARSAL_BODY_BYTES_MAX`, headers of the answer by `_HEADERS_BYTES_MAX`.
 """
@@ -19,7 +20,7 @@ import msgspec
 from pregon.clock import format_us, wall_us
 from pregon.delivery.attempt import Poster, Target
 from pregon.delivery.exchange import Recording
-from pregon.delivery.formats import TEST_SEQ
+from pregon.delivery.formats import SIGNATURE_HEADER, TEST_SEQ
 from pregon.delivery.outcome import DELIVERED, shorten_reason
 from pregon.limits import KIB, REHEARSAL_BODY_BYTES_MAX
 from pregon.model.batch import StoredBatch, encode, pack, stamp
@@ -35,6 +36,7 @@ TEST_TOPIC = "pregon.test"
 TEST_PRODUCER = "pregon.test"
 _HEADERS_BYTES_MAX = 32 * KIB
 """Of the answer: more than any web service has to say in them."""
+_SIGNATURE_SHOWN_CHARACTERS = 8
 
 Headers = list[tuple[str, str]]
 
@@ -137,10 +139,17 @@ def _request(recording: Recording) -> Request:
     line, *lines = recording.head.rstrip("\r\n").split("\r\n")
     return Request(
         request_line=line,
-        headers=[(name, value) for name, _, value in (one.partition(": ") for one in lines)],
+        headers=[(name, _mask(name, value)) for name, _, value in (one.partition(": ") for one in lines)],
         body=recording.body[:REHEARSAL_BODY_BYTES_MAX],
         body_is_cut=len(recording.body) > REHEARSAL_BODY_BYTES_MAX,
     )
+
+
+def _mask(name: str, value: str) -> str:
+    """A header as it is shown: of a signature enough to see that it is there, and by which scheme."""
+    if name.lower() != SIGNATURE_HEADER or len(value) <= _SIGNATURE_SHOWN_CHARACTERS:
+        return value
+    return value[:_SIGNATURE_SHOWN_CHARACTERS] + "..."
 
 
 def _answer(recording: Recording) -> GivenAnswer:

@@ -86,10 +86,17 @@ def test_a_test_is_signed_with_the_secrets_of_the_subscriber(server: Server, sta
     register(server.hub, station, format=format)
     secret = server.gate.create_secret(ANYBODY, BPS).result().secret
 
-    rehearsal = rehearse(server)
+    rehearsal = rehearse(server, Trial(topic=TOPIC, body=b'{"amount": 1}'))
 
     assert rehearsal.is_delivered
-    assert Webhook(secret).verify(rehearsal.request.body, sent(rehearsal))
+    arrival = only(station)
+    assert Webhook(secret).verify(arrival.body, arrival.headers)
+    # What is signed says that it is a test, and who had it sent is not handed the signature.
+    assert arrival.headers["webhook-id"].startswith(f"test:{TOPIC}:0:")
+    shown, signature = sent(rehearsal), arrival.headers["webhook-signature"]
+    assert shown["webhook-signature"] == signature[:8] + "..."
+    assert {**shown, "webhook-signature": signature} == {name: one for name, one in arrival.headers.items() if name}
+    assert signature[8:] not in repr(rehearsal)
     assert base64.b64decode(secret.removeprefix("whsec_")) not in repr(rehearsal).encode()
     assert secret not in repr(rehearsal)
 
