@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 from pregon.edges.admin.exchange import AdminAnswer, AdminRequest
 from pregon.edges.http.answers import Answer, Stream
 from pregon.edges.http.exchange import Exchange
 from pregon.edges.http.routes import Desk
 from pregon.errors import HubBusy, NotFound, PregonError
-from pregon.limits import ADMIN_PAGES_AT_ONCE_MAX, REQUEST_BYTES_MAX
+from pregon.limits import ADMIN_PAGES_AT_ONCE_MAX
 
 ADMIN_PREFIX = "/admin"
 _THREADS = 2
@@ -32,8 +33,21 @@ class AdminHandler(Protocol):
         """Answer a request."""
         ...
 
+    def body_bytes_max(self, method: str, path: str) -> int:
+        """How large the body of such a request may be."""
+        ...
+
     def refuse(self, request: AdminRequest, error: PregonError) -> AdminAnswer:
         """The answer to one that could not be taken."""
+        ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """Chunks that hold something until they are told that no more of them are wanted."""
+
+    def close(self) -> None:
+        """Give it back."""
         ...
 
 
@@ -50,12 +64,13 @@ class MountedAdmin:
         below = exchange.path.removeprefix(ADMIN_PREFIX)
         if below and not below.startswith("/"):
             raise NotFound("there is nothing at this address: /docs shows what there is")
-        if self._under_way >= ADMIN_PAGES_AT_ONCE_MAX:
-            raise HubBusy("too many pages are being made: open it again in a moment")
-        request = await _read(desk, exchange, below[1:])
+        head = _read_head(desk, exchange, below[1:])
+        # Counted from the first: whoever is slow to send a form waits like the others.
         self._under_way += 1
         try:
-            answer = await self._run(self._door.handle, request)
+            answer = await self._answer(exchange, head)
+        except PregonError as error:
+            answer = self._door.refuse(head, error)
         finally:
             self._under_way -= 1
         headers = [(name.encode(), value.encode()) for name, value in answer.headers]
@@ -63,27 +78,42 @@ class MountedAdmin:
             return Answer(answer.body, answer.status, answer.content_type, headers)
         return Stream(self._stream(desk, answer.chunks), answer.content_type, headers, answer.status)
 
-    async def _run(self, work: object, *arguments: object) -> AdminAnswer:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)  # type: ignore[arg-type]
+    async def _answer(self, exchange: Exchange, head: AdminRequest) -> AdminAnswer:
+        if self._under_way > ADMIN_PAGES_AT_ONCE_MAX:
+            raise HubBusy("too many pages are being made: open it again in a moment")
+        request = head
+        if head.method == "POST":
+            request = replace(head, body=await exchange.body(self._door.body_bytes_max(head.method, head.path)))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._door.handle, request)
 
     async def _stream(self, desk: Desk, chunks: Iterator[bytes]) -> AsyncGenerator[bytes, None]:
-        loop = asyncio.get_running_loop()
-        with desk.stream():
-            while (chunk := await loop.run_in_executor(self._threads, next, chunks, None)) is not None:
-                yield chunk
+        work: Future[bytes | None] = Future()
+        work.set_result(None)
+        try:
+            with desk.stream():
+                while True:
+                    work = self._threads.submit(next, chunks, None)
+                    chunk = await asyncio.wrap_future(work)
+                    if chunk is None:
+                        return
+                    yield chunk
+        finally:
+            if isinstance(chunks, Closing):
+                # Its client may leave while a piece is being made.
+                close = chunks.close
+                work.add_done_callback(lambda _: close())
 
     def stop(self) -> None:
         """Make no more pages."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-async def _read(desk: Desk, exchange: Exchange, path: str) -> AdminRequest:
+def _read_head(desk: Desk, exchange: Exchange, path: str) -> AdminRequest:
     client = exchange.scope.get("client") or ("", 0)
     return AdminRequest(
         method=exchange.method,
         path=path,
         query=exchange.scope.get("query_string", b"").decode("latin-1"),
-        body=await exchange.body(REQUEST_BYTES_MAX) if exchange.method == "POST" else b"",
         content_type=exchange.media_type,
         cookies=exchange.headers.get(b"cookie", b"").decode("latin-1"),
         languages=exchange.headers.get(b"accept-language", b"").decode("latin-1"),

@@ -60,6 +60,7 @@ class CatalogueGate:
     def grant(self, caller: Caller, producer: str, topic: str, *, is_granted: bool) -> Ticket[Entry]:
         """Let a producer publish to a restricted topic, or no more."""
         self._keyring.rules.require(caller, ADMIN)
+        require_not_of_group(topic)
         note = note_of(caller, "grant" if is_granted else "ungrant", PRODUCER, [producer], {"topic": topic})
         return self.hub.grant(producer, topic, is_granted=is_granted, note=note)
 

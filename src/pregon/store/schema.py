@@ -110,7 +110,7 @@ subscription = Table(
     metadata,
     Column("id", Id, primary_key=True),
     Column("topic_id", ForeignKey("topic.id", ondelete="CASCADE"), nullable=False),
-    Column("subscriber_id", ForeignKey("subscriber.id", ondelete="CASCADE"), nullable=False),
+    Column("subscriber_id", ForeignKey("subscriber.id", ondelete="CASCADE"), nullable=False, index=True),
     # The first message that it is entitled to, and the last one up to which everything is settled.
     Column("first_seq", BigInteger, nullable=False),
     Column("acked_seq", BigInteger, nullable=False),

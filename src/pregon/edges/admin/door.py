@@ -15,7 +15,7 @@ from pregon.edges.admin.assets import PREFIX, show_asset
 from pregon.edges.admin.desk import AdminDesk
 from pregon.edges.admin.exchange import AdminAnswer, AdminRequest
 from pregon.edges.admin.pages import PAGES
-from pregon.edges.admin.routes import NOBODY, Page, PageRouter
+from pregon.edges.admin.routes import ENTRY_BYTES_MAX, NOBODY, Page, PageRouter
 from pregon.edges.admin.visit import Visit
 from pregon.errors import Forbidden, InternalError, PregonError
 
@@ -65,6 +65,14 @@ class AdminDoor:
         named = {name for name, _ in answer.headers}
         answer.headers += [one for one in (*_ALWAYS, _NOT_KEPT) if one[0] not in named]
         return answer
+
+    def body_bytes_max(self, method: str, path: str) -> int:
+        """How large the body of a request may be: it is read before anybody knows who sends it."""
+        try:
+            page, _ = self._router.find(method, path)
+        except PregonError:
+            return 0
+        return ENTRY_BYTES_MAX if page.scope == NOBODY else page.form_bytes_max
 
     def refuse(self, request: AdminRequest, error: PregonError) -> AdminAnswer:
         """The answer to what could not be read."""

@@ -11,6 +11,7 @@ from pregon.store.catalog_search import OFFSET_MAX, ListQuery
 from pregon.store.ticket import Ticket
 
 ROWS = 50
+_PAGE_DIGITS_MAX = 7
 
 
 class Listing:
@@ -25,8 +26,8 @@ class Listing:
         self.sort = query.get("sort", sort)[:40]
         self.descending = query.get("down", "") == "1" if "sort" in query or "down" in query else sort not in _UPWARD
         page = query.get("page", "1")
-        self.page = min(int(page), OFFSET_MAX // ROWS) if page.isascii() and page.isdigit() and page < "9" * 8 else 1
-        self.page = max(1, self.page)
+        is_number = page.isascii() and page.isdigit() and len(page) <= _PAGE_DIGITS_MAX
+        self.page = max(1, min(int(page), OFFSET_MAX // ROWS)) if is_number else 1
         self.kept = {name: query[name] for name in keep if query.get(name)}
         self.rows: list[Any] = []
         self.has_next = False

@@ -24,6 +24,7 @@ from pregon.edges.admin.routes import Page
 from pregon.edges.admin.visit import Visit
 from pregon.edges.rehearsal_forms import readable_text
 from pregon.errors import NotFound, PregonError
+from pregon.limits import REQUEST_BYTES_MAX
 from pregon.security.keys import OPERATE
 from pregon.store.ticket import Ticket
 
@@ -146,7 +147,7 @@ def _show(part: Request | GivenAnswer) -> ShownBody:
 
 PAGES = [
     Page("GET", "subscribers/{subscriber}/test", show_trial, OPERATE),
-    Page("POST", "subscribers/{subscriber}/test", send_trial, OPERATE),
+    Page("POST", "subscribers/{subscriber}/test", send_trial, OPERATE, form_bytes_max=REQUEST_BYTES_MAX),
     Page("GET", "subscribers/{subscriber}/test/{trial}", show_result, OPERATE),
     Page("GET", "live/subscribers/{subscriber}/test/{trial}", show_live_result, OPERATE, is_live=True),
 ]

@@ -16,6 +16,7 @@ from pregon.edges.admin.topic_page import find_schema
 from pregon.edges.admin.visit import Visit
 from pregon.errors import NotFound, PregonError
 from pregon.hub.schema_book import NONE
+from pregon.limits import REQUEST_BYTES_MAX
 from pregon.model.catalog import SchemaVersion, Topic
 from pregon.security.keys import ADMIN
 
@@ -91,7 +92,7 @@ def _draw(
 
 PAGES = [
     Page("GET", "topics/{topic}/schema", show_schema, ADMIN),
-    Page("POST", "topics/{topic}/schema", set_schema, ADMIN),
+    Page("POST", "topics/{topic}/schema", set_schema, ADMIN, form_bytes_max=REQUEST_BYTES_MAX),
     Page("POST", "topics/{topic}/schema/remove", remove_schema, ADMIN),
     Page("GET", "topics/{topic}/schemas/{version}", show_version),
 ]

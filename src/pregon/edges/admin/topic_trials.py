@@ -8,6 +8,7 @@ from pregon.edges.admin.exchange import AdminAnswer
 from pregon.edges.admin.routes import Page
 from pregon.edges.admin.visit import Visit
 from pregon.errors import PregonError
+from pregon.limits import REQUEST_BYTES_MAX
 from pregon.model.events import JSON_CONTENT_TYPE
 from pregon.model.message import Outgoing
 from pregon.security.keys import OPERATE
@@ -38,6 +39,8 @@ def send_trial(visit: Visit) -> AdminAnswer:
         published = visit.desk.gate.publish(visit.caller, topic, fields["producer"], message).result()
     except PregonError as error:
         return _draw(visit, fields, error)
+    told = {"producer": fields["producer"], "seq": published.seq}
+    visit.desk.gate.note_test(visit.caller, "topic", topic, told).result()
     return visit.go(f"/admin/messages/{topic}/{published.seq}", "published", published.seq)
 
 
@@ -72,5 +75,5 @@ def _draw(visit: Visit, fields: dict[str, str], error: PregonError | None = None
 
 PAGES = [
     Page("GET", "topics/{topic}/test", show_trial, OPERATE),
-    Page("POST", "topics/{topic}/test", send_trial, OPERATE),
+    Page("POST", "topics/{topic}/test", send_trial, OPERATE, form_bytes_max=REQUEST_BYTES_MAX),
 ]

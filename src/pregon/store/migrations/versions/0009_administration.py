@@ -16,6 +16,7 @@ def upgrade() -> None:
     for table in ("topic", "producer"):
         op.add_column(table, sa.Column("enabled", sa.Boolean, nullable=False, server_default=sa.true()))
     op.add_column("subscription", sa.Column("paused", sa.Boolean, nullable=False, server_default=sa.false()))
+    op.create_index("ix_subscription_subscriber_id", "subscription", ["subscriber_id"])
     _create_people()
     _create_records()
 
