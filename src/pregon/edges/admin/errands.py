@@ -1,10 +1,11 @@
 """Errands to somebody else's server, for a page that must not wait long.
 
 Pages are made by few threads, and whoever asks for one may be anybody. So one page at a time waits for such a server,
-and not for long; when the server gave no answer, nobody asks it again for a while.
+and not for long, and nobody waits for that page's turn to end; when the server gave no answer, nobody asks it again for
+a while.
 
 Promises:
-- `run` returns or raises within `_TURN_S_MAX` and `_ANSWER_S_MAX`, whatever the server does.
+- `run` returns or raises within `_ANSWER_S_MAX`, whatever the server does, and at once for all but one who call it.
 - An errand that nobody waits for any more ends by itself; there are never more than `_WORKERS_MAX`.
 """
 
@@ -21,7 +22,6 @@ from pregon.errors import HubBusy, HubStopping, KeysUnavailable
 T = TypeVar("T")
 
 _ANSWER_S_MAX = 5.0
-_TURN_S_MAX = 1.0
 _PAUSE_MS = 5_000.0
 """For how long a server that gave no answer is left alone."""
 _WORKERS_MAX = 3
@@ -42,7 +42,8 @@ class Errands:
     def run(self, errand: Callable[[], T]) -> T:
         """What the errand brings, or raises; KeysUnavailable when it brings nothing in time, HubBusy for no turn."""
         self._require_no_pause()
-        if not self._turn.acquire(timeout=_TURN_S_MAX):
+        # Not even for a moment: who waits here holds one of the few threads that make everybody's pages.
+        if not self._turn.acquire(blocking=False):
             raise HubBusy("many people are entering at this moment: try again in a moment")
         try:
             # Whoever had the turn before may have waited in vain.
