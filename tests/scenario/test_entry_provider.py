@@ -64,7 +64,9 @@ def test_the_provider_is_asked_as_the_protocol_has_it(idp: IdentityProvider) -> 
         "scope": "openid email",
         "code_challenge_method": "S256",
     }
-    assert all(len(value) == 43 for value in varying.values())
+    assert [len(varying[name]) for name in ("nonce", "code_challenge")] == [43, 43]
+    # The random part and the seal; providers take a state of any length that an address may have.
+    assert 43 < len(varying["state"]) < 500
     assert varying.items() & dict(parse_qsl(urlsplit(again).query)).items() == set()
     # What the provider says of itself is believed for a while.
     assert idp.asked == [DISCOVERY]
@@ -201,13 +203,25 @@ def test_whatever_is_given_instead_of_a_token_lets_nobody_in(idp: IdentityProvid
     assert "<" not in str(refused.value)
 
 
-@pytest.mark.parametrize("answer", [Answer(b"", 503), Answer(b"x" * 100_000)], ids=["down", "endless"])
-def test_a_provider_that_fails_is_said_to_be_unavailable(idp: IdentityProvider, answer: Answer) -> None:
+def test_a_provider_that_gives_no_answer_to_be_used_is_said_to_be_unavailable(idp: IdentityProvider) -> None:
     provider = make(idp)
-    idp.answers[TOKEN] = answer
+    idp.answers[TOKEN] = Answer(b"x" * 100_000)
 
     with pytest.raises(KeysUnavailable):
         enter(provider, idp)
+
+
+@pytest.mark.parametrize("status", [400, 401, 500, 503])
+def test_what_a_provider_answers_to_one_code_keeps_nobody_else_out(idp: IdentityProvider, status: int) -> None:
+    provider = make(idp)
+    idp.answers[TOKEN] = Answer(b"", status)
+
+    with pytest.raises(NotLetIn) as refused:
+        enter(provider, idp)
+    del idp.answers[TOKEN]
+
+    assert (refused.value.reason, str(status) in str(refused.value)) == (FAILED, True)
+    assert enter(provider, idp).name == "ana"
 
 
 DOORS: dict[str, dict[str, Any]] = {

@@ -137,7 +137,7 @@ class Provider:
     def begin(self, browser: str, redirect_uri: str, back: str) -> str:
         """The provider's address, to which this browser goes to enter; raises KeysUnavailable or HubBusy."""
         doors = self._find_doors() or self._errands.run(self._discover)
-        begun = Begun(browser=browser, redirect_uri=redirect_uri, back=back, begun_ms=self._now_ms())
+        begun = self._entries.begin(browser, redirect_uri, back, self._now_ms())
         # Imported here: who uses no identity provider need not wait for it.
         from authlib.oauth2 import OAuth2Client
 
@@ -154,7 +154,6 @@ class Provider:
             )
         except ValueError as error:
             raise KeysUnavailable("the discovery document has an address that cannot be read") from error
-        self._entries.keep(begun)
         return str(address)
 
     def finish(self, browser: str, answer: Mapping[str, str]) -> Arrived:
@@ -235,8 +234,7 @@ class Provider:
         except OSError as error:
             log.warning("identity provider not reached", extra={"reason": str(error)})
             raise KeysUnavailable(_SILENT) from error
-        if status >= 500:
-            raise KeysUnavailable(f"the identity provider answered {status}")
+        # Whatever it answers is about this code, which may be anybody's junk: it is no reason to leave it alone.
         try:
             found = msgspec.json.decode(answer, type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
