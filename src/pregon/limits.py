@@ -259,3 +259,7 @@ ADMIN_EXPORTS_AT_ONCE_MAX = 4
 """Such files that are made at once; one more gets `hub_busy`."""
 ADMIN_BODY_SHOWN_CHARACTERS_MAX = 64 * KIB
 """What an administration page shows of the body of a message; the whole of it can be downloaded."""
+ADMIN_ENTRY_BYTES_MAX = 16 * KIB
+"""A form that is sent to the administration pages before one has entered: anybody may send it."""
+ADMIN_FORM_BYTES_MAX = 256 * KIB
+"""Another form: a thousand boxes that are checked. One with a schema or a message may have `REQUEST_BYTES_MAX`."""

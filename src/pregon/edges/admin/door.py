@@ -15,9 +15,10 @@ from pregon.edges.admin.assets import PREFIX, show_asset
 from pregon.edges.admin.desk import AdminDesk
 from pregon.edges.admin.exchange import AdminAnswer, AdminRequest
 from pregon.edges.admin.pages import PAGES
-from pregon.edges.admin.routes import ENTRY_BYTES_MAX, NOBODY, Page, PageRouter
+from pregon.edges.admin.routes import NOBODY, Page, PageRouter
 from pregon.edges.admin.visit import Visit
 from pregon.errors import Forbidden, InternalError, PregonError
+from pregon.limits import ADMIN_ENTRY_BYTES_MAX
 
 log = logging.getLogger("pregon.edges")
 
@@ -72,7 +73,7 @@ class AdminDoor:
             page, _ = self._router.find(method, path)
         except PregonError:
             return 0
-        return ENTRY_BYTES_MAX if page.scope == NOBODY else page.form_bytes_max
+        return ADMIN_ENTRY_BYTES_MAX if page.scope == NOBODY else page.form_bytes_max
 
     def refuse(self, request: AdminRequest, error: PregonError) -> AdminAnswer:
         """The answer to what could not be read."""

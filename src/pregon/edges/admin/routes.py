@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING
 
 from pregon.edges.admin.exchange import AdminAnswer
 from pregon.errors import MethodUnknown, NotFound
-from pregon.limits import KIB
+from pregon.limits import ADMIN_FORM_BYTES_MAX
 from pregon.security.keys import READ
 
 if TYPE_CHECKING:
     from pregon.edges.admin.visit import Visit
 
-ENTRY_BYTES_MAX = 16 * KIB
-"""What a form may have that is sent before one has entered: anybody may send it."""
-FORM_BYTES_MAX = 256 * KIB
-"""What another form may have: a thousand boxes that are checked."""
 NOBODY = ""
 """The scope of pages that are shown before one has entered."""
 
@@ -37,8 +33,8 @@ class Page:
     scope: str = READ
     is_live: bool = False
     """Whether pages ask for it by themselves, again and again: that keeps nobody's session alive."""
-    form_bytes_max: int = FORM_BYTES_MAX
-    """How large its form may be; before one has entered, `ENTRY_BYTES_MAX` whatever this says."""
+    form_bytes_max: int = ADMIN_FORM_BYTES_MAX
+    """How large its form may be; before one has entered, `ADMIN_ENTRY_BYTES_MAX` whatever this says."""
 
 
 class PageRouter:
