@@ -43,6 +43,16 @@ def note(action: str, kind: str, object: str, detail: str = "", who: str = "admi
             "<b>luis (por el proveedor de identidad)</b> creó una clave para el <b>suscriptor bps</b>",
         ),
         (
+            note("test", "topic", "fallecidos", '{"producer":"pregon.test","seq":7}'),
+            "<b>ana</b> sent a test message to the topic <b>fallecidos</b>",
+            "<b>ana</b> envió un mensaje de prueba al tópico <b>fallecidos</b>",
+        ),
+        (
+            note("test", "subscriber", "bps", '{"endpoint":"https://bps.example"}', "token grafana"),
+            "<b>the token grafana</b> tested the web service of the subscriber <b>bps</b>",
+            "<b>el token grafana</b> probó el servicio web del suscriptor <b>bps</b>",
+        ),
+        (
             note("enter_failed", "session", "", "", ""),
             "Somebody could not enter as <b>a name that nobody has</b>",
             "Alguien no pudo entrar como <b>un nombre que nadie tiene</b>",

@@ -30,7 +30,7 @@ from pregon.delivery.notices import Notifier
 from pregon.delivery.party import Party
 from pregon.delivery.reading import RecentMessages
 from pregon.delivery.rehearsal import Rehearsal, Trial
-from pregon.delivery.rehearsals import Stage
+from pregon.delivery.rehearsals import Stage, TakesNote
 from pregon.errors import HubStopping, PregonError
 from pregon.hub.bridge import Bridge
 from pregon.hub.hub import Hub
@@ -107,13 +107,13 @@ class Pusher:
         if self._thread.is_alive():
             self._thread.join()
 
-    def rehearse(self, subscriber: str, trial: Trial) -> Ticket[Rehearsal]:
+    def rehearse(self, subscriber: str, trial: Trial, note: TakesNote) -> Ticket[Rehearsal]:
         """Send a subscriber's web service a test that was checked; nothing but the answer to this comes of it."""
         loop, stage, ticket = self._loop, self._stage, Ticket[Rehearsal]()
         try:
             if loop is None or stage is None or self._is_stopping:
                 raise RuntimeError("no loop")
-            loop.call_soon_threadsafe(stage.begin, subscriber, trial, ticket)
+            loop.call_soon_threadsafe(stage.begin, subscriber, trial, note, ticket)
         except RuntimeError as error:
             raise HubStopping("nothing is pushed now: the hub is starting or stopping") from error
         return ticket

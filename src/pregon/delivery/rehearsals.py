@@ -5,6 +5,7 @@ switched to push, while it is disabled, while it fails.
 
 Promises:
 - No subscription, trace, figure, notice, nor what is known of the endpoint is touched: only the web service notices.
+- The audit says who had it sent, and where to, before anything is sent.
 - At most `REHEARSALS_AT_ONCE_MAX` are under way; one more gets HubBusy.
 - Every ticket is answered, at the latest after the subscriber's time limit, or with HubStopping when the hub stops.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -27,12 +29,15 @@ from pregon.hub.hub import Hub
 from pregon.limits import REHEARSALS_AT_ONCE_MAX
 from pregon.model.names import check_name
 from pregon.security.callers import Caller
-from pregon.security.keys import OPERATE
+from pregon.security.keys import OPERATE, SUBSCRIBER
 from pregon.store import catalog
 from pregon.store.secrets import list_secrets
 from pregon.store.ticket import Ticket
 
 log = logging.getLogger("pregon.delivery")
+
+TakesNote = Callable[[Target], Ticket[None]]
+"""Leaves a note in the audit of what is about to be sent there."""
 
 
 class Stage:
@@ -45,7 +50,7 @@ class Stage:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    def begin(self, subscriber: str, trial: Trial, ticket: Ticket[Rehearsal]) -> None:
+    def begin(self, subscriber: str, trial: Trial, note: TakesNote, ticket: Ticket[Rehearsal]) -> None:
         """Answer the ticket with how it went; in the loop."""
         if self._is_closed:
             ticket.fail(_stopping())
@@ -54,7 +59,7 @@ class Stage:
             ticket.fail(HubBusy(f"{REHEARSALS_AT_ONCE_MAX} web services are being tested: come back in a moment"))
             return
         loop = asyncio.get_running_loop()
-        task = loop.create_task(self._rehearse(subscriber, trial, ticket))
+        task = loop.create_task(self._rehearse(subscriber, trial, note, ticket))
         self._tasks.add(task)
 
         def ended(_task: asyncio.Task[None]) -> None:
@@ -72,10 +77,12 @@ class Stage:
         task.add_done_callback(ended)
         ticket.give_up = give_up
 
-    async def _rehearse(self, subscriber: str, trial: Trial, ticket: Ticket[Rehearsal]) -> None:
+    async def _rehearse(self, subscriber: str, trial: Trial, note: TakesNote, ticket: Ticket[Rehearsal]) -> None:
         try:
             reading = self._hub.read(lambda connection: require_target(connection, subscriber))
             target = await self._bridge.answer(reading)
+            # First: who gives up before the answer comes has had it sent all the same.
+            await self._bridge.answer(note(target))
             rehearsal = await rehearse(self._poster, target, trial)
         except PregonError as error:
             ticket.fail(error)
@@ -120,8 +127,8 @@ def require_target(connection: Connection, name: str) -> Target:
 class Rehearses(Protocol):
     """Who can send a test: the pusher."""
 
-    def rehearse(self, subscriber: str, trial: Trial) -> Ticket[Rehearsal]:
-        """Send it."""
+    def rehearse(self, subscriber: str, trial: Trial, note: TakesNote) -> Ticket[Rehearsal]:
+        """Send it, once it is noted."""
         ...
 
 
@@ -135,4 +142,10 @@ class Rehearsals:
     def rehearse(self, caller: Caller, subscriber: str, trial: Trial | None = None) -> Ticket[Rehearsal]:
         """Send a test to a subscriber's web service, for who operates the hub."""
         self._gate.rules.require(caller, OPERATE)
-        return self._pusher.rehearse(subscriber, (trial or Trial()).check())
+        checked = (trial or Trial()).check()
+
+        def note(target: Target) -> Ticket[None]:
+            told = {"endpoint": target.endpoint, "topic": checked.topic}
+            return self._gate.note_test(caller, SUBSCRIBER, target.subscriber, told)
+
+        return self._pusher.rehearse(subscriber, checked, note)

@@ -6,7 +6,7 @@ answer never tells what exists. Who administers may do anything but speak for on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pregon.errors import TooLarge
 from pregon.hub import private_topics
-from pregon.hub.auditing import Note, note_of, spans_of
+from pregon.hub.auditing import Note, note_of, spans_of, write_note
 from pregon.hub.catalogue_gate import CatalogueGate
 from pregon.hub.handling_gate import HandlingGate
 from pregon.hub.hiding import hide
@@ -34,6 +34,7 @@ from pregon.model.trace import Story, TracePage, TraceQuery
 from pregon.security.callers import Caller, Rules, not_for, sole_name
 from pregon.security.keys import OPERATE, PRODUCER, READ, SUBSCRIBER
 from pregon.store.audit import find_audit
+from pregon.store.change import Change
 from pregon.store.ticket import Ticket
 
 
@@ -207,6 +208,12 @@ class Gate(CatalogueGate):
         self._keyring.rules.require(caller, READ)
         found = self.hub.read(lambda connection: find_audit(connection, query))
         return found if private_topics.may_see_private(caller) else private_topics.without_private_notes(found)
+
+    def note_test(self, caller: Caller, kind: str, name: str, detail: Mapping[str, Any]) -> Ticket[None]:
+        """Leave a note that a caller had a test sent, to a topic or to a subscriber's web service."""
+        self._keyring.rules.require(caller, OPERATE)
+        note = note_of(caller, "test", kind, [name], detail)
+        return self.hub.submit(Change(lambda transaction: write_note(transaction, note)))
 
     def story(self, caller: Caller, topic: str, seq: int) -> Ticket[Story]:
         """A message's whole story for readers and its producer; what concerns it for a subscriber of the topic."""
