@@ -1,10 +1,9 @@
 """The pipeline: what Spark last found in everything that the hub did, and when; how to have it run where it does not.
 
 The whole report is a page of its own, written by `pregon pipeline report`. It is served as the file that it is, in a
-sandbox: it gets no origin of ours, so whatever is in it can neither read nor ask for anything of these pages; its policy
-lets in its own style and script and loads nothing else, and no form and no window is opened. One thing is left to a
-script in it: to take its own tab elsewhere, and with the address what the report itself says. It is written by who runs
-the pipeline.
+sandbox: it gets no origin of ours, so whatever is in it can neither read nor ask for anything of these pages; its
+policy lets in its own style and script, loads nothing else, and opens no form and no window. One thing is left to a
+script in it: to take its own tab elsewhere, and in the address what the report says. Who runs the pipeline writes it.
 """
 
 from __future__ import annotations
