@@ -22,7 +22,7 @@ from pregon.hub.access import NewKey
 from pregon.hub.gate import Gate
 from pregon.hub.hub import Hub
 from pregon.hub.people import People
-from pregon.security.callers import ANYBODY
+from pregon.security.callers import ANYBODY, Caller
 
 from .people_stage import ADMIN, GOOD, OPERATOR, OTHER, is_in, notes, people_of
 from .site import Site
@@ -122,6 +122,28 @@ def test_only_who_administers_changes_people(hub: Hub, people: People) -> None:
     assert [one.name for one in people.list(OPERATOR)] == ["ana"]
     with pytest.raises(Unauthorized):
         people.list(ANYBODY)
+
+
+def test_that_a_hub_is_open_lets_nobody_make_or_change_people(hub: Hub, people: People) -> None:
+    producer = Caller(name="producer p", producers=frozenset({"p"}))
+    for who, error in ((ANYBODY, Unauthorized), (producer, Forbidden)):
+        with pytest.raises(error, match=r"link that `pregon serve` printed, `--data` with the hub stopped, or a token"):
+            people.create(who, "eve", GOOD)
+    nobody = people.has_any()
+
+    people.create(ADMIN, "ana", GOOD)
+    asked: list[Any] = [
+        lambda: people.create(ANYBODY, "eve", GOOD),
+        lambda: people.change(ANYBODY, "ana", password=OTHER),
+        lambda: people.remove(ANYBODY, "ana"),
+    ]
+    for ask in asked:
+        with pytest.raises(Unauthorized):
+            ask()
+
+    assert (Gate(hub).rules.is_open, nobody) == (True, False)
+    assert [one.name for one in people.list(ANYBODY)] == ["ana"]
+    assert enters(people, "ana", GOOD)
 
 
 @pytest.mark.parametrize(

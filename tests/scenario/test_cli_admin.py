@@ -26,21 +26,27 @@ def create(
     return run("admin", "create", name, *options, "--json", hub=hub, key=key, stdin=password + "\n")
 
 
-def test_people_are_made_listed_changed_and_removed(make_hub: MakeHub) -> None:
-    hub = make_hub().start()
+def with_token(hub: HubProcess) -> tuple[str, str]:
+    """A hub that is started with an administrator's token; its address, and the token."""
+    token = run("token", "create", "admin", "--scope", "admin", "--data", hub.data).out.strip()
+    return hub.start().url, token
 
-    made = [create("ana", hub=hub.url), create("luis", "--role", "reader", hub=hub.url)]
-    listed = run("admin", "list", "--json", hub=hub.url)
+
+def test_people_are_made_listed_changed_and_removed(make_hub: MakeHub) -> None:
+    url, key = with_token(make_hub())
+
+    made = [create("ana", hub=url, key=key), create("luis", "--role", "reader", hub=url, key=key)]
+    listed = run("admin", "list", "--json", hub=url, key=key)
     changed = [
-        run("admin", "password", "luis", "--json", hub=hub.url, stdin=OTHER + "\n"),
-        run("admin", "role", "luis", "operator", "--json", hub=hub.url),
-        run("admin", "disable", "luis", "--json", hub=hub.url),
-        run("admin", "enable", "luis", "--json", hub=hub.url),
+        run("admin", "password", "luis", "--json", hub=url, key=key, stdin=OTHER + "\n"),
+        run("admin", "role", "luis", "operator", "--json", hub=url, key=key),
+        run("admin", "disable", "luis", "--json", hub=url, key=key),
+        run("admin", "enable", "luis", "--json", hub=url, key=key),
     ]
-    people = run("admin", "list", hub=hub.url)
-    removed = run("admin", "delete", "luis", hub=hub.url)
-    gone = run("admin", "delete", "luis", "--json", hub=hub.url)
-    last = run("admin", "delete", "ana", "--json", hub=hub.url)
+    people = run("admin", "list", hub=url, key=key)
+    removed = run("admin", "delete", "luis", hub=url, key=key)
+    gone = run("admin", "delete", "luis", "--json", hub=url, key=key)
+    last = run("admin", "delete", "ana", "--json", hub=url, key=key)
 
     assert [one.row["role"] for one in made] == ["administrator", "reader"]
     assert listed.rows == [one.row for one in made]
@@ -57,14 +63,31 @@ def test_people_are_made_listed_changed_and_removed(make_hub: MakeHub) -> None:
     assert removed.out == "luis removed\n"
     assert (gone.status, gone.error["code"]) == (3, "not_found")
     assert (last.status, last.error["code"]) == (2, "limit_reached")
+
+
+def test_an_open_hub_that_runs_makes_and_changes_nobody_and_says_what_to_do(make_hub: MakeHub) -> None:
+    hub = make_hub()
+    create("ana", "--data", hub.data)
+    hub.start()
+
+    said = [
+        create("eve", hub=hub.url),
+        create("eve", hub=f"http://{hub.addresses.http}"),
+        run("admin", "password", "ana", "--json", hub=hub.url, stdin=OTHER + "\n"),
+        run("admin", "delete", "ana", "--json", hub=hub.url),
+    ]
+
+    assert [(one.status, one.error["code"]) for one in said] == [(7, "unauthorized")] * 4
+    assert all("`--data` with the hub stopped" in one.error["message"] for one in said)
+    assert [row["name"] for row in run("admin", "list", "--json", hub=hub.url).rows] == ["ana"]
     assert run("topic", "list", hub=hub.url).status == 0, "the hub is open as before"
 
 
-def test_people_are_told_in_their_language(make_hub: MakeHub) -> None:
-    hub = make_hub().start()
+def test_people_are_told_in_their_language(tmp_path: Path) -> None:
+    data = tmp_path / "data"
 
-    spanish = run("admin", "create", "ana", hub=hub.url, stdin=GOOD + "\n", PREGON_LANG="es")
-    english = run("admin", "password", "ana", hub=hub.url, stdin=OTHER + "\n", PREGON_LANG="en")
+    spanish = run("admin", "create", "ana", "--data", data, stdin=GOOD + "\n", PREGON_LANG="es")
+    english = run("admin", "password", "ana", "--data", data, stdin=OTHER + "\n", PREGON_LANG="en")
 
     assert spanish.out == "ana puede entrar como administrator\n"
     assert english.out == "ana has another password\n"
@@ -80,23 +103,28 @@ def test_people_are_told_in_their_language(make_hub: MakeHub) -> None:
         (b"\xff\xfe\xfd nothing of this is UTF-8\n", "not UTF-8"),
     ],
 )
-def test_a_password_that_may_not_be_is_refused_and_nothing_is_made(hub: HubProcess, stdin: bytes, words: str) -> None:
-    said = run("admin", "create", "eva", "--json", hub=hub.url, stdin=stdin)
+def test_a_password_that_may_not_be_is_refused_and_nothing_is_made(tmp_path: Path, stdin: bytes, words: str) -> None:
+    data = tmp_path / "data"
+    run("token", "create", "admin", "--scope", "admin", "--data", data)
+
+    said = run("admin", "create", "eva", "--json", "--data", data, stdin=stdin)
 
     assert (said.status, said.error["code"]) == (2, "bad_request")
     assert words in said.error["message"]
-    assert run("admin", "list", "--json", hub=hub.url).rows == []
+    assert run("admin", "list", "--json", "--data", data).rows == []
 
 
-def test_wrong_names_and_roles_are_refused(hub: HubProcess) -> None:
+def test_wrong_names_and_roles_are_refused(make_hub: MakeHub) -> None:
+    url, key = with_token(make_hub())
+
     said = [
-        create("no name", hub=hub.url),
-        run("admin", "create", "eva", "--role", "root", hub=hub.url, stdin=GOOD),
-        run("admin", "role", "nobody", "reader", "--json", hub=hub.url),
+        create("no name", hub=url, key=key),
+        run("admin", "create", "eva", "--role", "root", hub=url, key=key, stdin=GOOD),
+        run("admin", "role", "nobody", "reader", "--json", hub=url, key=key),
     ]
 
     assert [one.status for one in said] == [2, 2, 3]
-    assert run("admin", "list", "--json", hub=hub.url).rows == []
+    assert run("admin", "list", "--json", hub=url, key=key).rows == []
 
 
 def test_at_a_terminal_the_password_is_asked_for_twice_and_not_shown(tmp_path: Path) -> None:
@@ -194,13 +222,14 @@ def test_only_creating_makes_a_directory(tmp_path: Path) -> None:
 
 
 def test_people_outlive_a_kill_and_no_password_is_on_disk_or_in_the_log(make_hub: MakeHub) -> None:
-    hub = make_hub().start()
-    create("ana", hub=hub.url)
-    create("luis", password=OTHER, hub=f"http://{hub.addresses.http}")
+    hub = make_hub()
+    url, key = with_token(hub)
+    create("ana", hub=url, key=key)
+    create("luis", password=OTHER, hub=f"http://{hub.addresses.http}", key=key)
 
     hub.kill()
     hub.start()
-    rows = run("admin", "list", "--json", hub=hub.url).rows
+    rows = run("admin", "list", "--json", hub=hub.url, key=key).rows
     hub.stop()
 
     assert [row["name"] for row in rows] == ["ana", "luis"]

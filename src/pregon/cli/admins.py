@@ -1,7 +1,8 @@
 """`pregon admin`: the people who enter the administration pages with a password.
 
-    pregon admin create ana                       asks for the password, twice
-    pregon admin create ana < file                takes the first line of the file
+    pregon admin create ana --data pregon-data           asks for the password, twice; the hub is stopped
+    pregon admin create ana --data pregon-data < file    takes the first line of the file
+    pregon admin create ana                              the hub runs, and PREGON_KEY has a token that administers
 
 Promises:
 - No command takes a password as an argument, shows one, or writes one anywhere.

@@ -12,6 +12,7 @@ once, and is gone as soon as there is anybody.
 
 Promises:
 - A person who was disabled, removed, or given another password or role is out at once.
+- Nobody makes or changes people because a hub is open: whoever enters has scopes that an open hub does not give.
 - No password, token or link is logged, audited or part of an error.
 """
 
@@ -30,6 +31,7 @@ from pregon.hub.hub import Hub
 from pregon.hub.people_changes import REFUSED, Wanted
 from pregon.hub.people_door import Doorkeeper
 from pregon.hub.people_memory import SessionMemory
+from pregon.hub.people_rights import require_shown
 from pregon.limits import ENTRY_ADDRESS_FAILURES_MAX, ENTRY_NAME_FAILURES_MAX
 from pregon.model.administration import (
     ADMINISTRATOR,
@@ -44,7 +46,7 @@ from pregon.model.administration import (
 )
 from pregon.model.names import check_name
 from pregon.security.callers import Caller
-from pregon.security.keys import ADMIN, READ, hash_secret, is_secret
+from pregon.security.keys import READ, hash_secret, is_secret
 from pregon.security.passwords import DEFAULT_COSTS, Costs
 from pregon.security.roles import caller_of, check_role, name_of_caller
 from pregon.store import admin_sessions, administrators
@@ -96,7 +98,7 @@ class People:
 
     def create(self, caller: Caller, name: str, password: str, role: str = ADMINISTRATOR) -> Administrator:
         """Let somebody in from now on; raises BadName, BadRequest, AlreadyExists or LimitReached."""
-        self._hub.keyring.rules.require(caller, ADMIN)
+        require_shown(self._hub, caller)
         password_hash = self._door.hash_new(check_name(PERSON, name), password)
         check_role(role)
 
@@ -117,7 +119,7 @@ class People:
         enabled: bool | None = None,
     ) -> Administrator:
         """Change a person, whose sessions end; raises NotFound, BadRequest, LimitReached for the last administrator."""
-        self._hub.keyring.rules.require(caller, ADMIN)
+        require_shown(self._hub, caller)
         if password is None and role is None and enabled is None:
             raise BadRequest("say what to change: the password, the role, or whether this person may enter")
         if role is not None:
@@ -136,7 +138,7 @@ class People:
 
     def remove(self, caller: Caller, name: str) -> bool:
         """Let somebody in no more, at once; whether there was one. Raises LimitReached for the last administrator."""
-        self._hub.keyring.rules.require(caller, ADMIN)
+        require_shown(self._hub, caller)
 
         def change(transaction: Transaction) -> bool:
             existed, ended = people_changes.remove_person(transaction, name)
