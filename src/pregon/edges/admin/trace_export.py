@@ -92,8 +92,7 @@ class Export(Iterator[bytes]):
     def __next__(self) -> bytes:
         try:
             return next(self._pieces)
-        except BaseException:
-            # Also at the end: a generator that has raised makes nothing more.
+        except BaseException:  # Also its end: a generator that has raised makes nothing more, whatever it raised.
             self._give_back()
             raise
 
@@ -113,7 +112,7 @@ def _begin(visit: Visit, make: Callable[[], Generator[bytes, None, None]]) -> Ex
     places.take()
     try:
         return Export(make(), places.give_back)
-    except BaseException:
+    except BaseException:  # Whatever broke, no file was begun.
         places.give_back()
         raise
 
