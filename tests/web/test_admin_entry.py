@@ -196,6 +196,25 @@ def start_and_read_link(hub: HubProcess) -> str:
     return found.group()
 
 
+def test_a_hub_that_is_set_up_draws_its_first_form_no_more_and_knows_where_it_was_sent_from(make_hub: MakeHub) -> None:
+    hub = make_hub()
+    link = start_and_read_link(hub).rpartition("=")[2]
+    base = f"http://{hub.addresses.http}/admin"
+    with httpx.Client() as browser:
+        mark = re.findall(r'name="csrf" value="(\w+)"', browser.get(f"{base}/setup?link={link}").text)[0]
+        form = {"csrf": mark, "link": link, "name": "ana", "password": PASSWORD, "again": PASSWORD}
+        differing = {**form, "again": "another sentence"}
+
+        before = browser.post(f"{base}/setup", data=differing)
+        made = httpx.post(f"{base}/setup", data=form, cookies=browser.cookies)
+        after = browser.post(f"{base}/setup", data=differing)
+
+    assert [one.status_code for one in (before, made, after)] == [400, 303, 303]
+    assert after.headers["location"] == "/admin/enter"
+    [newest, *_] = httpx.get(f"http://{hub.addresses.http}/v1/audit").json()["items"]
+    assert (newest["action"], newest["detail"]["address"]) == ("enter", "127.0.0.1")
+
+
 def test_too_many_wrong_passwords_are_refused_for_a_while(make_hub: MakeHub) -> None:
     hub = start_with_people(make_hub())
     base = f"http://{hub.addresses.http}/admin"

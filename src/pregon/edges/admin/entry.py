@@ -73,13 +73,15 @@ def _setup(visit: Visit, link: str, error: PregonError | None = None) -> AdminAn
 def set_up(visit: Visit) -> AdminAnswer:
     """Make the first administrator, and let them in."""
     link, password = visit.field("link"), visit.text("password")
+    if visit.desk.people.has_any():
+        return visit.go("/admin/enter")
     try:
         if password != visit.text("again"):
             return visit.page(
                 "setup.html", 400, error=None, link=link, has_wrong_link=False, name=visit.field("name"),
                 differs=True, provider=visit.desk.provider,
             )  # fmt: skip
-        entered = visit.desk.people.use_link(link, visit.field("name"), password)
+        entered = visit.desk.people.use_link(link, visit.field("name"), password, visit.request.address)
     except PregonError as error:
         return _setup(visit, link, error)
     visit.enter(entered)
