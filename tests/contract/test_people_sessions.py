@@ -9,17 +9,18 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import select
 
-from pregon.errors import BadRequest, LimitReached
+from pregon.errors import BadRequest, Forbidden, LimitReached, Unauthorized
 from pregon.hub.hub import Hub
 from pregon.hub.options import HubOptions
 from pregon.hub.people import People
 from pregon.hub.people_memory import FRESH_MS
 from pregon.limits import ADMIN_SESSIONS_OF_PERSON_MAX
+from pregon.security.callers import ANYBODY, Caller
 from pregon.security.keys import hash_secret
 from pregon.store import administrators
 from pregon.store.schema_admin import admin_session
 
-from .people_stage import ADMIN, GOOD, dump, is_in, name_of, notes, people_of
+from .people_stage import ADMIN, GOOD, OPERATOR, dump, is_in, name_of, notes, people_of
 from .site import Clock, Site, settle
 
 MINUTE_MS, HOUR_MS = 60_000, 3_600_000
@@ -261,3 +262,50 @@ def test_who_is_sent_by_a_provider_is_in_with_the_role_that_it_says(hub: Hub, pe
 def test_a_name_or_role_that_cannot_be_is_refused(people: People, name: str, role: str) -> None:
     with pytest.raises(BadRequest):
         people.enter_by_provider(name, role)
+
+
+# Seen, and shown out, by who administers.
+
+
+def test_who_is_in_is_listed_by_person_and_what_is_over_is_not(clock: Clock, people: People) -> None:
+    people.enter("ana", GOOD)
+    clock.move_ms(121 * MINUTE_MS)
+    people.enter("ana", GOOD)
+    clock.move_ms(MINUTE_MS)
+    people.enter_by_provider("ana", "reader")
+    clock.move_ms(1)
+    people.enter_by_provider("ana", "operator")
+
+    found = people.present.list(ADMIN)
+
+    assert [(one.name, one.source, one.role, one.sessions) for one in found] == [
+        ("ana", "oidc", "operator", 2),
+        ("ana", "password", "administrator", 1),
+    ]
+    assert found[0].since_us - found[1].since_us == MINUTE_MS * 1_000
+
+
+def test_who_administers_ends_what_somebody_has_open_and_not_what_a_namesake_has(hub: Hub, people: People) -> None:
+    mine, _ = people.enter("ana", GOOD)
+    sent = [people.enter_by_provider("ana", "administrator")[0] for _ in range(2)]
+    assert all(is_in(people, token) for token in (mine, *sent))
+
+    counts = [people.present.end(ADMIN, "ana", "oidc") for _ in range(2)]
+
+    assert counts == [2, 0]
+    assert [is_in(people, token) for token in (mine, *sent)] == [True, False, False]
+    assert notes(hub, action="end") == [("token admin", "end", "session", "ana")]
+
+
+@pytest.mark.parametrize("who", [ANYBODY, OPERATOR], ids=["anybody", "operator"])
+def test_nobody_else_sees_or_ends_who_is_in(people: People, who: Caller) -> None:
+    token, _ = people.enter("ana", GOOD)
+
+    with pytest.raises((Unauthorized, Forbidden)):
+        people.present.list(who)
+    with pytest.raises((Unauthorized, Forbidden)):
+        people.present.end(who, "ana", "password")
+    with pytest.raises(BadRequest):
+        people.present.end(ADMIN, "ana", "elsewhere")
+
+    assert is_in(people, token)

@@ -89,7 +89,7 @@ def test_the_first_token_closes_the_hub_is_shown_once_and_stays(make_hub: MakeHu
     ana.press("I have kept it")
     ana.sees("for the night")
     assert token.rpartition("_")[2] not in ana.page.content()
-    ana.page.locator("details.ask summary").click()
+    ana.page.locator("details.ask summary", has_text="Revoke").click()
     ana.press("Revoke now")
     ana.sees("It is the last one that administers")
     assert httpx.get(rest, headers={"Authorization": f"Bearer {token}"}).status_code == 200

@@ -285,3 +285,45 @@ def test_a_hub_without_a_provider_has_no_such_pages() -> None:
 
     assert statuses == [404, 404]
     assert (new.status_code, new.headers["location"]) == (303, "/admin/setup")
+
+
+def test_who_administers_sees_who_is_in_and_ends_what_they_have_open(
+    hub: HubProcess, provider: IdentityProvider, open_page: OpenPage
+) -> None:
+    rita = Administrator(open_page("rita", "en"), hub, "rita")
+    enter(rita)
+    expect(rita.page).to_have_url(rita.base)
+    ana = Administrator(open_page("ana", "en"), hub)
+    enter(ana, "people")
+
+    row = ana.page.locator("tr", has_text="rita@example.org")
+    expect(row).to_contain_text("by the identity provider")
+    row.locator("summary").click()
+    row.get_by_role("button", name="End now").click()
+
+    ana.sees("Ended: whoever it was must enter again.")
+    expect(ana.page.locator("tr", has_text="rita@example.org")).to_have_count(0)
+    rita.page.goto(f"{rita.base}/topics")
+    expect(rita.page.locator("h1")).to_have_text("Enter")
+    newest = next(entry for entry in audit(hub) if entry["action"] == "end")
+    assert (newest["who"], newest["object"]) == ("oidc ana", "rita@example.org")
+
+
+def test_a_hub_that_has_no_provider_any_more_takes_none_of_its_sessions(
+    make_hub: MakeHub, provider: IdentityProvider
+) -> None:
+    hub = make_hub(**settings_for(provider.issuer)).start()
+    with httpx.Client() as browser:
+        sent = browser.get(f"http://{hub.addresses.http}/admin/enter/provider")
+        asked = dict(parse_qsl(urlsplit(sent.headers["location"]).query))
+        back = httpx.post(f"{provider.issuer}/authorize", data={**asked, "who": "ana"}).headers["location"]
+        browser.get(back)
+        cookies = dict(browser.cookies)
+    before = httpx.get(f"http://{hub.addresses.http}/admin", cookies=cookies)
+    hub.stop()
+
+    without = make_hub().start()
+    after = httpx.get(f"http://{without.addresses.http}/admin", cookies=cookies)
+
+    assert before.status_code == 200
+    assert (after.status_code, after.headers["location"]) == (303, "/admin/setup")

@@ -31,6 +31,7 @@ from pregon.hub.hub import Hub
 from pregon.hub.people_changes import REFUSED, Wanted
 from pregon.hub.people_door import Doorkeeper
 from pregon.hub.people_memory import SessionMemory
+from pregon.hub.people_present import PeoplePresent
 from pregon.hub.people_rights import require_shown
 from pregon.limits import ENTRY_ADDRESS_FAILURES_MAX, ENTRY_NAME_FAILURES_MAX
 from pregon.model.administration import (
@@ -80,6 +81,7 @@ class People:
         self._link: bytes | None = None
         self._sessions = SessionMemory()
         self._door = Doorkeeper(costs, now_ms)
+        self.present = PeoplePresent(hub, self._sessions)
 
     # Who there is.
 

@@ -82,7 +82,7 @@ def require_person(transaction: Transaction, name: str) -> KeptAdministrator:
 
 
 def require_same(transaction: Transaction, kept: KeptAdministrator) -> Administrator:
-    """Who it is now; raises Unauthorized if the person has another password, or may not enter, since it was compared."""
+    """Who it is now; raises Unauthorized for another password than was compared, or who may not enter."""
     there = administrators.find_administrator(transaction.connection, kept.known.name)
     if there is None or not there.known.enabled or there.password_hash != kept.password_hash:
         raise Unauthorized(REFUSED)

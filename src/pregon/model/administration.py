@@ -18,8 +18,8 @@ PASSWORD, OIDC = "password", "oidc"
 SOURCES = (PASSWORD, OIDC)
 """How a session was entered: with a password that the hub knows, or sent by an identity provider."""
 
-ENTER, ENTER_FAILED, LEAVE = "enter", "enter_failed", "leave"
-"""What the audit calls the coming and going of people; the kind of all three is `SESSION`."""
+ENTER, ENTER_FAILED, LEAVE, END = "enter", "enter_failed", "leave", "end"
+"""What the audit calls the coming and going of people, and showing them out; the kind of all is `SESSION`."""
 SESSION = "session"
 
 

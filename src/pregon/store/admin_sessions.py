@@ -40,6 +40,13 @@ def find_session(connection: Connection, token_hash: bytes) -> Session | None:
     return None if row is None else _session(row)
 
 
+def list_sessions(connection: Connection, now_us: int, idle_us: int, rows_max: int) -> list[Session]:
+    """Those that are not over, nor idle for so long; of too many, those in which something was done last."""
+    still = select(admin_session).where(_rows.expires_us > now_us, _rows.seen_us > now_us - idle_us)
+    found = connection.execute(still.order_by(_rows.seen_us.desc(), _rows.token_hash).limit(rows_max))
+    return [_session(row) for row in found]
+
+
 def count_sessions(connection: Connection) -> int:
     """How many there are."""
     return connection.execute(select(func.count()).select_from(admin_session)).scalar_one()

@@ -64,6 +64,7 @@ _ACTION_SENTENCES = {
     ("enter", "session"): "{who} entered",
     ("enter_failed", "session"): "Somebody could not enter as {what}",
     ("leave", "session"): "{who} left",
+    ("end", "session"): "{who} ended the sessions of {what}",
 }
 _KEY_WORDS = {"producer": "producer {name}", "subscriber": "subscriber {name}", "token": "token {name}"}
 _WHO_WORDS = {
@@ -112,6 +113,7 @@ ACTION_WORDS = {
     "enter": "entered",
     "enter_failed": "could not enter",
     "leave": "left",
+    "end": "shown out",
 }
 _PLACES = {
     "topic": "/admin/topics/{0}",

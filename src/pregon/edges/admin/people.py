@@ -45,6 +45,7 @@ def _page(visit: Visit, error: PregonError | None = None) -> AdminAnswer:
         error=_explain(visit, error),
         people=visit.desk.people.list(visit.caller),
         tokens=tokens,
+        present=visit.desk.people.present.list(visit.caller) if visit.may_administer else [],
         is_open=gate.rules.is_open,
         require_keys=gate.rules.require_keys,
         provider=visit.desk.provider,
@@ -147,6 +148,16 @@ def remove(visit: Visit) -> AdminAnswer:
     return visit.go("/admin/people", "deleted")
 
 
+def end(visit: Visit) -> AdminAnswer:
+    """End all that somebody has open. In the form, not in the address: a provider's names may be any text."""
+    try:
+        if not visit.desk.people.present.end(visit.caller, visit.field("name"), visit.field("source")):
+            raise NotFound(f"nobody is in as {visit.field('name')[:160]!r}")
+    except PregonError as error:
+        return _page(visit, error)
+    return visit.go("/admin/people", "shown_out")
+
+
 # Tokens.
 
 
@@ -204,6 +215,7 @@ PAGES = [
     Page("GET", "people", show_people),
     Page("GET", "people/-/new", show_new, ADMIN),
     Page("POST", "people/-/new", create, ADMIN),
+    Page("POST", "people/-/end", end, ADMIN),
     Page("GET", "people/{person}", show_person, ADMIN),
     Page("POST", "people/{person}/password", set_password, ADMIN),
     Page("POST", "people/{person}/role", set_role, ADMIN),

@@ -67,6 +67,7 @@ DONE = {
     "left": "You have left.",
     "password": "The password was changed.",
     "ended": "The other sessions were ended.",
+    "shown_out": "Ended: whoever it was must enter again.",
 }
 
 

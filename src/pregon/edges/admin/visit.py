@@ -26,7 +26,7 @@ from pregon.edges.admin.rendering import render
 from pregon.edges.admin.words import LANGUAGES, Words, choose_language, words_of
 from pregon.errors import BadRequest, Forbidden, PregonError
 from pregon.limits import INTEGER_MAX
-from pregon.model.administration import Session
+from pregon.model.administration import OIDC, Session
 from pregon.security.callers import ANYBODY, Caller
 from pregon.security.keys import ADMIN, OPERATE
 from pregon.security.roles import caller_of
@@ -58,7 +58,11 @@ class Visit:
     def identify(self, *, is_active: bool) -> None:
         """Find out who this is; nobody, if there is no session."""
         token = self.cookies.get(SESSION, "")
-        self.session = self.desk.people.find_session(token, is_active=is_active) if token else None
+        session = self.desk.people.find_session(token, is_active=is_active) if token else None
+        if session is not None and session.source == OIDC and self.desk.provider is None:
+            # Nobody vouches for them any more.
+            session = None
+        self.session = session
         if self.session is not None:
             self.caller = caller_of(self.session)
 
