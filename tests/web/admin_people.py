@@ -8,12 +8,14 @@ ana.go("topics"); ana.press("New topic")
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, expect
-from scenario.hub_process import COMMAND, HubProcess, clean_environment
+from scenario.hub_process import HubProcess, open_hub
+
+from pregon.cli.key_places import who_has_directory
+from pregon.hub.gate import Gate
 
 from .visitors import Visitor
 
@@ -24,15 +26,10 @@ ROLES = {"ana": "administrator", "omar": "operator", "rita": "reader"}
 
 def make_people(data: Path, **roles: str) -> None:
     """Let these people enter the pages of a hub that is not running; their password is `PASSWORD`."""
-    for name, role in (roles or ROLES).items():
-        subprocess.run(
-            [*COMMAND, "admin", "create", name, "--role", role, "--data", str(data)],
-            input=f"{PASSWORD}\n".encode(),
-            env=clean_environment(),
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+    with open_hub(data) as hub:
+        people = Gate(hub).people
+        for name, role in (roles or ROLES).items():
+            people.create(who_has_directory(), name, PASSWORD, role)
 
 
 def start_with_people(hub: HubProcess) -> HubProcess:
