@@ -151,6 +151,18 @@ def test_a_session_of_which_nothing_is_heard_expires(make_hub: MakeHub, open_pag
     ana.sees("Your session has ended, and nothing was changed.")
 
 
+def test_whoever_is_in_stays_in_where_there_is_no_page(hub: HubProcess, open_page: OpenPage) -> None:
+    visitor = open_page("ana", "en")
+    visitor.allow(REFUSED)
+    ana = Administrator(visitor, hub).enter()
+
+    answer = ana.page.goto(f"{ana.base}/nowhere/at/all")
+
+    assert answer is not None and answer.status == 404
+    expect(ana.page.locator("h1")).to_have_text("Not here")
+    expect(ana.page.get_by_role("button", name="Leave").first).to_be_visible()
+
+
 def test_leaving_ends_the_session_for_the_browser_and_for_the_hub(hub: HubProcess, open_page: OpenPage) -> None:
     visitor = open_page("ana", "en")
     ana = Administrator(visitor, hub).enter()

@@ -111,13 +111,14 @@ class Chart:
         for run in _runs(line.values):
             places = [(self._x(index), scale.place(value)) for index, value in run]
             path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-            if len(places) == 1:
-                path += "h0.1"
+            is_lone = len(places) == 1
+            path += "h0.1" if is_lone else ""
             if not self.ticks:
                 floor = _HEIGHT - _BOTTOM
                 around = f"{path}L{places[-1][0]:.1f} {floor}L{places[0][0]:.1f} {floor}Z"
                 drawn.append(f'<path class="area {line.look}" d="{around}"/>')
-            drawn.append(f'<path class="line {line.look}" d="{path}"/>')
+            look = f"{line.look} lone" if is_lone else line.look
+            drawn.append(f'<path class="line {look}" d="{path}"/>')
         return drawn
 
     def _touched(self) -> list[str]:

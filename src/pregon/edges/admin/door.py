@@ -54,9 +54,7 @@ class AdminDoor:
             return self.refuse(request, error)
         visit = Visit(self.desk, request)
         try:
-            page, visit.names = self._router.find(request.method, request.path)
-            visit.identify(is_active=not page.is_live)
-            answer = self._answer(visit, page)
+            answer = self._visit(visit)
         except PregonError as error:
             answer = visit.problem(error)
         except Exception:  # An edge: whatever a page breaks, its viewer is told and the hub goes on.
@@ -80,6 +78,16 @@ class AdminDoor:
         answer = Visit(self.desk, request).problem(error)
         answer.headers += [*_ALWAYS, _NOT_KEPT]
         return answer
+
+    def _visit(self, visit: Visit) -> AdminAnswer:
+        try:
+            page, visit.names = self._router.find(visit.request.method, visit.request.path)
+        except PregonError:
+            # Whoever is in stays in: what is not there is said among the other pages.
+            visit.identify(is_active=False)
+            raise
+        visit.identify(is_active=not page.is_live)
+        return self._answer(visit, page)
 
     def _answer(self, visit: Visit, page: Page) -> AdminAnswer:
         if page.scope != NOBODY:
