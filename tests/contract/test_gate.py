@@ -113,6 +113,7 @@ VERBS: dict[str, Verb] = {
     "compare_schema": Verb(lambda g, c, n: g.compare_schema(c, SchemaVersion(topic=n.topic, kind="json")), READERS),
     "list_schemas": Verb(lambda g, c, n: g.list_schemas(c, n.topic), READERS),
     "audit": Verb(lambda g, c, n: g.audit(c, AuditQuery(object=n.topic)), READERS),
+    "note_test": Verb(lambda g, c, n: g.note_test(c, "topic", n.topic, {}), OPERATORS),
     "story": Verb(lambda g, c, n: g.story(c, n.topic, 1), RECEIVERS | {"archive"} | READERS),
     "create_secret": Verb(lambda g, c, n: g.create_secret(c, n.subscriber, "", 0), ADMINS),
     "revoke_secret": Verb(lambda g, c, n: g.revoke_secret(c, n.subscriber, "0" * 12), ADMINS),
