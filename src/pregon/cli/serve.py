@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import select
 import signal
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,6 @@ commands = typer.Typer()
 
 _SWITCH_INTERVAL_S = 0.00005
 _FILES_MAX = 65_536
-_LOOK_EVERY_S = 0.2
 
 Text = str | None
 Flag = bool | None
@@ -106,22 +106,32 @@ def run(settings: Settings) -> None:
     with Server(settings) as server:
         tune_interpreter()
         greet(server.addresses, settings, is_open=server.gate.rules.is_open, link=server.gate.people.make_link())
-        wait_for(stop)
+        stop.wait()
 
 
 class StopWanted:
     """Whether the process was told to stop.
 
-    A plain flag: a signal's handler runs in the middle of whatever the main thread does, and another one in the middle
-    of that, so that a lock, as an Event has, could be waited for by the one who holds it.
+    A flag and a pipe: a signal's handler runs in the middle of whatever the main thread does, and another one in the
+    middle of that, so that a lock, as an Event has, could be waited for by the one who holds it.
     """
 
     def __init__(self) -> None:
         self.is_set = False
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._waker, False)
 
     def set(self, *_: object) -> None:
         """It was; as a signal's handler."""
         self.is_set = True
+        with suppress(BlockingIOError):
+            # Full of wishes to stop: whoever waits is woken by the first.
+            os.write(self._waker, b"!")
+
+    def wait(self) -> None:
+        """Until it is told to."""
+        while not self.is_set:
+            select.select([self._woken], [], [])
 
 
 def listen_for_stop() -> StopWanted:
@@ -130,12 +140,6 @@ def listen_for_stop() -> StopWanted:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop.set)
     return stop
-
-
-def wait_for(stop: StopWanted) -> None:
-    """Wait, in slices: a signal's handler only runs when the main thread comes back to the interpreter."""
-    while not stop.is_set:
-        time.sleep(_LOOK_EVERY_S)
 
 
 def allow_many_files() -> None:

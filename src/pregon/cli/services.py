@@ -9,7 +9,7 @@ import typer
 
 from pregon.addresses import DEFAULT_SERVICES_BACK, DEFAULT_SERVICES_FRONT
 from pregon.cli.greeting import greet_services
-from pregon.cli.serve import allow_many_files, listen_for_stop, tune_interpreter, wait_for
+from pregon.cli.serve import allow_many_files, listen_for_stop, tune_interpreter
 from pregon.cli.services_view import (
     AnswerOption,
     AttemptsOption,
@@ -81,4 +81,4 @@ def run(
     with ServicesServer(settings) as server:
         tune_interpreter()
         greet_services(server.front, server.back)
-        wait_for(stop)
+        stop.wait()
