@@ -27,8 +27,6 @@ class AdminRequest:
     """How this browser reaches the hub: the beginning of every address of it."""
     is_fragment: bool = False
     """Whether a page asks for a part of itself, not a person for a page."""
-    known_mark: str = ""
-    """The header If-None-Match."""
 
     @property
     def is_secure(self) -> bool:
